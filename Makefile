@@ -1,0 +1,51 @@
+# make demo | run | test: each sets up what it needs, on a bare machine with Python 3.11 to 3.13, git and make.
+
+PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3; do \
+	if $$python -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null; \
+	then echo $$python; break; fi; done)
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: demo run test test-slow format lock clean
+
+demo: .venv/installed  ## categorize the sample corpus and look at the answer
+	@$(BIN)/python -m examples.demo
+
+run: .venv/installed  ## the service, until Ctrl-C
+	@$(BIN)/newfound serve
+
+test: .venv/tested  ## everything but slow statistics and benchmarks
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest
+
+test-slow: .venv/tested  ## statistics that take minutes
+	$(BIN)/python -m pytest -m slow
+
+.venv/installed: requirements.lock pyproject.toml
+	@test -n "$(PYTHON)" || { echo "Newfound needs Python 3.11, 3.12 or 3.13; none was found. Try make PYTHON=/path/to/python3.11"; exit 1; }
+	@echo "Setting up .venv (once, about a minute)"
+	@$(PYTHON) -m venv .venv
+	@$(PIP) --require-hashes -r requirements.lock
+	@$(PIP) --no-deps --no-build-isolation -e .
+	@touch $@
+
+.venv/tested: .venv/installed requirements-test.lock
+	@echo "Installing what tests need"
+	@$(PIP) --require-hashes -r requirements-test.lock
+	@touch $@
+
+format: .venv/tested
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+COMPILE := uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --quiet \
+	--no-emit-index-url --no-header --no-annotate --extra build
+
+lock:  ## after a change of dependencies; needs uv
+	$(COMPILE) --output-file requirements.lock
+	$(COMPILE) --extra test --constraint requirements.lock --output-file requirements-test.lock
+
+clean:
+	rm -rf .venv data .mypy_cache .pytest_cache .ruff_cache *.egg-info

@@ -1,0 +1,192 @@
+"""Corpora: make, fill, look at, delete."""
+
+import uuid
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from sqlalchemy import delete, func, select, tuple_
+from sqlalchemy.orm import Session
+
+from app import intake
+from app.api.common import (
+    MAX_BODY_BYTES,
+    PAGE,
+    CorpusId,
+    Cursor,
+    Limit,
+    NewestFirst,
+    Readers,
+    Sessions,
+    find_corpus,
+    from_cursor,
+    problems,
+    to_cursor,
+)
+from app.csv_rows import CsvReader
+from app.errors import (
+    BodyTooLarge,
+    CorpusInUse,
+    CorpusNotFound,
+    MalformedRequest,
+    NothingAccepted,
+    UnsupportedUpload,
+    UploadTooLarge,
+)
+from app.lifecycle import LIVE
+from app.models import Corpus, Document, Job
+from app.rows import NdjsonReader
+from app.schemas import CorpusDetail, CorpusIn, CorpusOut, CorpusPage, LabelCount, UploadOut
+
+router = APIRouter(prefix="/v1/corpora", tags=["corpora"])
+
+READERS: dict[str, type[NdjsonReader] | type[CsvReader]] = {
+    "application/x-ndjson": NdjsonReader,
+    "application/jsonl": NdjsonReader,
+    "application/json-lines": NdjsonReader,
+    "text/csv": CsvReader,
+}
+
+NDJSON_EXAMPLE = '{"key": "paper-1", "text": "Galaxies at high redshift", "label": "astronomy"}\n{"text": "Solitons"}\n'
+CSV_EXAMPLE = "key,text,label\npaper-1,Galaxies at high redshift,astronomy\npaper-2,Solitons,\n"
+UPLOAD_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "description": "One document a line: `text`, and if you like a `key` of its own and a `label`.",
+        "content": {
+            name: {
+                "schema": {"type": "string"},
+                "example": CSV_EXAMPLE if reader is CsvReader else NDJSON_EXAMPLE,
+            }
+            for name, reader in READERS.items()
+        },
+    }
+}
+
+
+@router.post(
+    "",
+    operation_id="create_corpus",
+    summary="Make an empty corpus",
+    status_code=HTTPStatus.CREATED,
+    response_model=CorpusOut,
+    responses=problems(BodyTooLarge, MalformedRequest),
+    max_body_size=MAX_BODY_BYTES,
+)
+def create_corpus(body: CorpusIn, sessions: Sessions, response: Response) -> Corpus:
+    """Make an empty corpus; fill it by uploads."""
+    with sessions.begin() as session:
+        corpus = Corpus(id=str(uuid.uuid4()), name=body.name)
+        session.add(corpus)
+    response.headers["Location"] = f"/v1/corpora/{corpus.id}"
+    return corpus
+
+
+@router.post(
+    "/{corpus_id}/documents",
+    operation_id="upload_documents",
+    summary="Add documents to a corpus",
+    response_model=UploadOut,
+    responses=problems(CorpusNotFound, UploadTooLarge, UnsupportedUpload, NothingAccepted, MalformedRequest),
+    openapi_extra=UPLOAD_BODY,
+)
+async def upload_documents(corpus_id: CorpusId, request: Request, sessions: Sessions) -> intake.Report:
+    """Add documents, one a line of NDJSON or one a record of CSV; labeled, unlabeled or mixed.
+
+    A line that cannot be used is told with its number and reason, and the others are accepted all the
+    same. A key is given once in a corpus; a document without one is `document-N` by its number.
+    """
+    settings = request.app.state.settings
+    reader = reader_of(request)(settings.max_document_bytes)
+    return await intake.receive(request.stream(), reader, sessions, corpus_id, settings.max_upload_bytes)
+
+
+def reader_of(request: Request) -> type[NdjsonReader] | type[CsvReader]:
+    """The reader for the upload's content type. Raises UnsupportedUpload."""
+    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if content_type not in READERS:
+        raise UnsupportedUpload(f"the content type {content_type!r} is not one of {', '.join(READERS)}")
+    if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
+        raise UnsupportedUpload("send the body as it is, without a content encoding")
+    return READERS[content_type]
+
+
+@router.get(
+    "",
+    operation_id="list_corpora",
+    summary="List the corpora",
+    response_model=CorpusPage,
+    responses=problems(MalformedRequest),
+)
+def list_corpora(readers: Readers, cursor: Cursor = None, limit: Limit = PAGE) -> dict[str, Any]:
+    """List the corpora, newest first."""
+    after = from_cursor(cursor, NewestFirst)
+    query = select(Corpus).order_by(Corpus.created_at.desc(), Corpus.id.desc()).limit(limit + 1)
+    if after is not None:
+        query = query.where(tuple_(Corpus.created_at, Corpus.id) < after)
+    with readers.begin() as session:
+        corpora = list(session.scalars(query))
+    more = len(corpora) > limit
+    corpora = corpora[:limit]
+    return {"corpora": corpora, "next": to_cursor((corpora[-1].created_at, corpora[-1].id)) if more else None}
+
+
+@router.get(
+    "/{corpus_id}",
+    operation_id="get_corpus",
+    summary="Look at a corpus",
+    responses=problems(CorpusNotFound),
+)
+def get_corpus(corpus_id: CorpusId, readers: Readers) -> CorpusDetail:
+    """Look at a corpus: its documents, labels and known categories, counted now."""
+    with readers.begin() as session:
+        corpus = find_corpus(session, corpus_id)
+        documents, labeled, empty = count_documents(session, corpus_id)
+        categories = count_labels(session, corpus_id)
+    return CorpusDetail(
+        **CorpusOut.model_validate(corpus).model_dump(),
+        documents=documents,
+        labeled=labeled,
+        unlabeled=documents - labeled,
+        empty=empty,
+        categories=categories,
+    )
+
+
+def count_documents(session: Session, corpus_id: str) -> tuple[int, int, int]:
+    """Documents of a corpus; of these, the labeled ones and the empty ones."""
+    counts = select(func.count(), func.count(Document.label), func.count().filter(Document.text == "")).where(
+        Document.corpus_id == corpus_id
+    )
+    documents, labeled, empty = session.execute(counts).one()
+    return documents, labeled, empty
+
+
+def count_labels(session: Session, corpus_id: str) -> list[LabelCount]:
+    """Labeled documents of each known category, by name."""
+    counts = (
+        select(Document.label, func.count())
+        .where(Document.corpus_id == corpus_id, Document.label.is_not(None))
+        .group_by(Document.label)
+    )
+    named = ((name or "", count) for name, count in session.execute(counts))
+    return [LabelCount(name=name, documents=count) for name, count in sorted(named)]
+
+
+@router.delete(
+    "/{corpus_id}",
+    operation_id="delete_corpus",
+    summary="Delete a corpus",
+    status_code=HTTPStatus.NO_CONTENT,
+    responses=problems(CorpusNotFound, CorpusInUse),
+)
+def delete_corpus(corpus_id: CorpusId, sessions: Sessions) -> None:
+    """Delete a corpus with its documents, its jobs and their results; not while a job over it is live."""
+    with sessions.begin() as session:
+        # Locked first, so that no job is submitted between the question and the deletion.
+        if session.scalar(select(Corpus.id).where(Corpus.id == corpus_id).with_for_update()) is None:
+            raise CorpusNotFound(f"there is no corpus {corpus_id}")
+        job_id = session.scalar(select(Job.id).where(Job.corpus_id == corpus_id, Job.status.in_(LIVE)).limit(1))
+        if job_id is not None:
+            raise CorpusInUse(f"job {job_id} over corpus {corpus_id} is not over: cancel it first")
+        session.execute(delete(Corpus).where(Corpus.id == corpus_id))

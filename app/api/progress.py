@@ -1,0 +1,85 @@
+"""How far a job is, told from its units."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from app.job_schemas import ChainProgress, JobOut, Links, Progress
+from app.lifecycle import LIVE
+from app.models import Job, Unit
+from app.schemas import Stage
+
+STAGES: tuple[tuple[str, Stage], ...] = (("encode", "encode"), ("chain", "sample"), ("conclude", "conclude"))
+
+
+def describe(session: Session, jobs: Sequence[Job]) -> list[JobOut]:
+    """The jobs as HTTP tells of them, in the same order."""
+    units: dict[str, list[Unit]] = defaultdict(list)
+    for unit in session.scalars(select(Unit).where(Unit.job_id.in_([job.id for job in jobs])).order_by(Unit.id)):
+        units[unit.job_id].append(unit)
+    return [job_out(job, units[job.id]) for job in jobs]
+
+
+def job_out(job: Job, units: list[Unit]) -> JobOut:
+    """A job and its units as HTTP tells of them."""
+    address = f"/v1/jobs/{job.id}"
+    return JobOut.model_validate(
+        {
+            **{name: getattr(job, name) for name in JobOut.model_fields.keys() - {"progress", "links"}},
+            "progress": progress(job, units),
+            "links": Links(
+                self=address,
+                trace=f"{address}/trace",
+                categories=f"{address}/categories",
+                documents=f"{address}/documents",
+            ),
+        }
+    )
+
+
+def progress(job: Job, units: list[Unit]) -> Progress:
+    """How far the job's units are together."""
+    chains = sorted((unit for unit in units if unit.kind == "chain"), key=lambda unit: unit.chain or 0)
+    done = sum(unit.n_sweeps for unit in chains)
+    total = job.settings["sweeps"] * job.settings["chains"]
+    rate = sweeps_per_second(job, chains)
+    furthest = max(chains, key=lambda unit: unit.n_sweeps, default=None)
+    return Progress(
+        stage=stage(units),
+        sweeps_done=done,
+        sweeps_total=total,
+        fraction=done / total,
+        sweeps_per_second=rate,
+        seconds_left=(total - done) / rate if rate else None,
+        n_categories=furthest.n_categories if furthest else None,
+        chains=[
+            ChainProgress.model_validate(
+                {
+                    "chain": unit.chain,
+                    "status": unit.status,
+                    "sweeps_done": unit.n_sweeps,
+                    "n_categories": unit.n_categories,
+                    "sweeps_per_second": unit.sweeps_per_second,
+                }
+            )
+            for unit in chains
+        ],
+    )
+
+
+def sweeps_per_second(job: Job, chains: list[Unit]) -> float | None:
+    """The rate of the chains that run now, together; None if none does."""
+    if job.status not in LIVE:
+        return None
+    rates = [unit.sweeps_per_second for unit in chains if unit.status == "running" and unit.sweeps_per_second]
+    return sum(rates) if rates else None
+
+
+def stage(units: list[Unit]) -> Stage:
+    """What the job is at, or was at when it ended: the first kind of units that is not all done."""
+    for kind, name in STAGES:
+        if any(unit.kind == kind and unit.status != "done" for unit in units):
+            return name
+    return "done"

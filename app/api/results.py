@@ -1,0 +1,197 @@
+"""Results: the trace while a job runs; categories and documents once it has succeeded."""
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query
+from pydantic import Field, TypeAdapter
+from sqlalchemy import select, tuple_
+from sqlalchemy.orm import Session, aliased
+
+from app import lifecycle
+from app.api.common import PAGE, Cursor, JobId, Limit, Readers, from_cursor, problems, to_cursor
+from app.errors import JobNotFound, MalformedRequest, ResultsNotReady
+from app.job_schemas import (
+    CategoriesOut,
+    CategoryOut,
+    DocumentOut,
+    DocumentPage,
+    DrawOut,
+    Frequency,
+    PosteriorOut,
+    RunnerUp,
+    TracePage,
+)
+from app.models import Answer, Category, Document, Draw, Job, Summary
+from app.schemas import MAX_INTEGER
+
+router = APIRouter(prefix="/v1/jobs/{job_id}", tags=["results"])
+
+TRACE_PAGE, MAX_TRACE_PAGE = 1_000, 10_000
+
+Number = Annotated[int, Field(ge=0, le=MAX_INTEGER)]
+ChainAndSweep = TypeAdapter(tuple[Number, Number])
+RowNumber = TypeAdapter(Annotated[int, Field(ge=0, le=2**63 - 1)])
+
+
+@router.get(
+    "/trace",
+    operation_id="get_trace",
+    summary="Read the trace",
+    responses=problems(JobNotFound, MalformedRequest),
+)
+def get_trace(
+    job_id: JobId,
+    readers: Readers,
+    chain: Annotated[Number | None, Query(description="Only this chain.")] = None,
+    after: Annotated[Number | None, Query(description="Only draws after this sweep.")] = None,
+    cursor: Cursor = None,
+    limit: Annotated[int, Query(ge=1, le=MAX_TRACE_PAGE, description="Rows a page holds at most.")] = TRACE_PAGE,
+) -> TracePage:
+    """Read the draws by chain and sweep, one row a sweep, burn-in included; also while the job runs."""
+    last = from_cursor(cursor, ChainAndSweep)
+    query = select(Draw).where(Draw.job_id == job_id).order_by(Draw.chain, Draw.sweep).limit(limit + 1)
+    if chain is not None:
+        query = query.where(Draw.chain == chain)
+    if after is not None:
+        query = query.where(Draw.sweep > after)
+    if last is not None:
+        query = query.where(tuple_(Draw.chain, Draw.sweep) > last)
+    with readers.begin() as session:
+        lifecycle.find_job(session, job_id)
+        draws = [DrawOut.model_validate(draw) for draw in session.scalars(query)]
+    more = len(draws) > limit
+    draws = draws[:limit]
+    return TracePage(draws=draws, next=to_cursor((draws[-1].chain, draws[-1].sweep)) if more else None)
+
+
+@router.get(
+    "/categories",
+    operation_id="get_categories",
+    summary="Read the categories",
+    responses=problems(JobNotFound, ResultsNotReady),
+)
+def get_categories(job_id: JobId, readers: Readers) -> CategoriesOut:
+    """Read the known and the new categories, and the posterior of the number of new ones."""
+    with readers.begin() as session:
+        find_succeeded_job(session, job_id)
+        summary = session.get_one(Summary, job_id)
+        categories = list(
+            session.scalars(select(Category).where(Category.job_id == job_id).order_by(Category.category))
+        )
+    return CategoriesOut(
+        best_chain=summary.best_chain,
+        categories=[category_out(category) for category in categories],
+        n_new=posterior(summary.data["n_new"]),
+        n_new_with_documents=posterior(summary.data["n_new_with_documents"]),
+    )
+
+
+def find_succeeded_job(session: Session, job_id: str) -> Job:
+    """The job. Raises JobNotFound, or ResultsNotReady while there is nothing to read."""
+    job = lifecycle.find_job(session, job_id)
+    if job.status != "succeeded":
+        raise ResultsNotReady(f"job {job_id} is {job.status}; results come when it has succeeded")
+    return job
+
+
+def category_out(category: Category) -> CategoryOut:
+    """A category as HTTP tells of it."""
+    return CategoryOut(
+        category=category.category,
+        name=category.name,
+        known=category.known,
+        documents=category.n_documents,
+        labeled=category.n_labeled,
+        share=category.share,
+        top_words=category.top_words,
+    )
+
+
+def posterior(draws_of: dict[str, int]) -> PosteriorOut:
+    """What the kept draws say of a number; `draws_of` maps each value to how many draws had it."""
+    counts = sorted((int(value), draws) for value, draws in draws_of.items())
+    total = sum(draws for _, draws in counts)
+    return PosteriorOut(
+        mode=max(counts, key=lambda count: (count[1], -count[0]))[0],
+        mean=sum(value * draws for value, draws in counts) / total,
+        interval_90=(quantile(counts, 0.05 * total), quantile(counts, 0.95 * total)),
+        frequencies=[Frequency(n_new=value, frequency=draws / total, draws=draws) for value, draws in counts],
+    )
+
+
+def quantile(counts: list[tuple[int, int]], draws_below: float) -> int:
+    """The smallest value that, with all smaller ones, has at least so many draws."""
+    seen = 0
+    for value, draws in counts:
+        seen += draws
+        if seen >= draws_below:
+            return value
+    return counts[-1][0]
+
+
+@router.get(
+    "/documents",
+    operation_id="get_documents",
+    summary="Read the documents' categories",
+    responses=problems(JobNotFound, ResultsNotReady, MalformedRequest),
+)
+def get_documents(
+    job_id: JobId,
+    readers: Readers,
+    category: Annotated[
+        Number | Literal["none"] | None,
+        Query(description="Only documents of the category with this index, or `none` for those without one."),
+    ] = None,
+    known: Annotated[bool | None, Query(description="Only documents of known, or only of new categories.")] = None,
+    cursor: Cursor = None,
+    limit: Limit = PAGE,
+) -> DocumentPage:
+    """Read the category of each unlabeled document, in the order they came."""
+    last = from_cursor(cursor, RowNumber)
+    first, second = aliased(Category), aliased(Category)
+    query = (
+        select(Answer, Document.key, first, second)
+        .join(Document, Document.id == Answer.document_id)
+        .outerjoin(first, (first.job_id == Answer.job_id) & (first.category == Answer.category))
+        .outerjoin(second, (second.job_id == Answer.job_id) & (second.category == Answer.runner_up))
+        .where(Answer.job_id == job_id)
+        .order_by(Answer.document_id)
+        .limit(limit + 1)
+    )
+    if category == "none":
+        query = query.where(Answer.category.is_(None))
+    elif category is not None:
+        query = query.where(Answer.category == category)
+    if known is not None:
+        query = query.where(first.known.is_(known))
+    if last is not None:
+        query = query.where(Answer.document_id > last)
+    with readers.begin() as session:
+        find_succeeded_job(session, job_id)
+        rows = session.execute(query).all()
+    more = len(rows) > limit
+    rows = rows[:limit]
+    return DocumentPage(
+        documents=[document_out(*row) for row in rows],
+        next=to_cursor(rows[-1][0].document_id) if more else None,
+    )
+
+
+def document_out(answer: Answer, key: str, first: Category | None, second: Category | None) -> DocumentOut:
+    """A document's answer as HTTP tells of it, with its category and the second choice."""
+    return DocumentOut(
+        key=key,
+        category=answer.category,
+        name=first.name if first else None,
+        known=first.known if first else None,
+        probability=answer.probability,
+        runner_up=runner_up(answer, second),
+        reason=answer.reason,
+    )
+
+
+def runner_up(answer: Answer, second: Category | None) -> RunnerUp | None:
+    """The second choice, if there is one."""
+    if second is None or answer.runner_up_probability is None:
+        return None
+    return RunnerUp(category=second.category, name=second.name, probability=answer.runner_up_probability)

@@ -1,0 +1,80 @@
+"""newfound serve | api | worker | migrate: the service's processes, started from a shell."""
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Sequence
+
+import uvicorn
+
+from app.db import SchemaError, check_schema, connect, migrate
+from app.settings import Settings
+from app.supervisor import ApiEnded, Supervisor, stop_on_sigterm
+
+GRACEFUL_SECONDS = 3  # for open requests when the API ends
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="newfound", description="Open-set document categorization.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    commands.add_parser("serve", help="migrate, then run API and workers until Ctrl-C").set_defaults(run=serve)
+    commands.add_parser("api", help="run the API alone").set_defaults(run=api)
+    worker_parser = commands.add_parser("worker", help="run one worker alone")
+    worker_parser.add_argument("--name", default=f"worker-{os.getpid()}", help="its name, unlike any other's")
+    worker_parser.set_defaults(run=worker)
+    commands.add_parser("migrate", help="bring the database's schema up to date").set_defaults(run=migrate_database)
+    parsed = parser.parse_args(arguments)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    try:
+        return int(parsed.run(Settings(), parsed))
+    except (SchemaError, ApiEnded) as error:
+        print(f"newfound: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def serve(settings: Settings, _: argparse.Namespace) -> int:
+    """The embedded service, until Ctrl-C or SIGTERM."""
+    migrate(settings.database)
+    stop_on_sigterm()
+    with Supervisor(settings) as supervisor:
+        print(f"Newfound at http://{settings.host}:{settings.port} (API pages: /docs). Ctrl-C ends it.", flush=True)
+        try:
+            supervisor.watch()
+        except KeyboardInterrupt:
+            return 0
+    return 0
+
+
+def api(settings: Settings, _: argparse.Namespace) -> int:
+    """The API in this process."""
+    check_schema(connect(settings.database))
+    uvicorn.run(
+        "app.main:create_app",
+        factory=True,
+        host=settings.host,
+        port=settings.port,
+        timeout_graceful_shutdown=GRACEFUL_SECONDS,
+    )
+    return 0
+
+
+def worker(settings: Settings, parsed: argparse.Namespace) -> int:
+    """A Celery worker in place of this process. By name, not by import: app does not know worker."""
+    check_schema(connect(settings.database))
+    celery = [sys.executable, "-m", "celery", "--app", "worker.tasks", "worker", "--pool", "prefork"]
+    options = ["--without-gossip", "--without-mingle", "--without-heartbeat", "--hostname", f"{parsed.name}@newfound"]
+    os.execv(sys.executable, celery + options)
+
+
+def migrate_database(settings: Settings, _: argparse.Namespace) -> int:
+    """Bring the schema up to date."""
+    migrate(settings.database)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

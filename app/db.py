@@ -1,0 +1,134 @@
+"""The database: engine, sessions, clock and schema, for SQLite and PostgreSQL alike."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, Double, Engine, create_engine, event
+from sqlalchemy.engine import make_url
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.orm import Session, sessionmaker
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
+
+import migrations
+
+PRAGMAS = ("journal_mode=WAL", "synchronous=NORMAL", "busy_timeout=10000", "foreign_keys=ON")
+
+# FastAPI answers on 40 threads; each may hold a connection, so none waits for another's answer.
+POOL_SIZE, POOL_OVERFLOW = 5, 35
+
+
+class SchemaError(RuntimeError):
+    """The database does not have the schema that this code needs."""
+
+
+@dataclass(frozen=True)
+class Database:
+    """An engine and its two kinds of sessions.
+
+    A transaction is always `with database.sessions.begin() as session:`, or `readers` where nothing
+    is written: on SQLite a writer takes the one write lock at its start, a reader waits for nobody.
+    """
+
+    engine: Engine
+    sessions: sessionmaker[Session]
+    readers: sessionmaker[Session]
+
+
+def connect(url: str) -> Database:
+    """The database at a URL; nothing is opened before the first transaction."""
+    engine = create_engine(url, pool_size=POOL_SIZE, max_overflow=POOL_OVERFLOW, pool_pre_ping=True)
+    if engine.dialect.name == "sqlite":
+        make_folder(url)
+        event.listen(engine, "connect", set_pragmas)
+        event.listen(engine, "begin", begin)
+    reading = engine.execution_options(readonly=True)
+    return Database(engine, sessionmaker(engine, expire_on_commit=False), sessionmaker(reading, expire_on_commit=False))
+
+
+def make_folder(url: str) -> None:
+    """Make the folder that an SQLite file is to lie in."""
+    file = make_url(url).database
+    if file:
+        Path(file).parent.mkdir(parents=True, exist_ok=True)
+
+
+def set_pragmas(connection: Any, _: Any) -> None:
+    """Set up a new SQLite connection of the driver."""
+    connection.isolation_level = None  # the driver sends no BEGIN of its own: `begin` does
+    for pragma in PRAGMAS:
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def begin(connection: Connection) -> None:
+    """Begin a transaction on SQLite.
+
+    A writer asks for the write lock at once: a reader that turns into a writer later fails without
+    waiting when another one wrote in between, whatever the busy_timeout.
+    """
+    readonly = connection.get_execution_options().get("readonly", False)
+    connection.exec_driver_sql("BEGIN" if readonly else "BEGIN IMMEDIATE")
+
+
+class DatabaseClock(FunctionElement[float]):
+    """Seconds since 1970 by the database's clock, so that hosts with other clocks agree."""
+
+    type = Double()
+    inherit_cache = True
+
+
+def now() -> DatabaseClock:
+    """The present time in SQL, as all times are stored: seconds since 1970, a double."""
+    return DatabaseClock()
+
+
+@compiles(DatabaseClock, "sqlite")
+def _sqlite_clock(element: DatabaseClock, compiler: SQLCompiler, **options: Any) -> str:
+    return "((julianday('now') - 2440587.5) * 86400.0)"
+
+
+@compiles(DatabaseClock, "postgresql")
+def _postgresql_clock(element: DatabaseClock, compiler: SQLCompiler, **options: Any) -> str:
+    # clock_timestamp(), not now(): the latter stands still for the length of a transaction.
+    return "CAST(extract(epoch from clock_timestamp()) AS double precision)"
+
+
+def migration_config() -> Config:
+    """Alembic's configuration, without an ini file."""
+    config = Config()
+    config.set_main_option("script_location", str(Path(migrations.__file__).parent).replace("%", "%%"))
+    return config
+
+
+def migrate(url: str, revision: str = "head") -> None:
+    """Upgrade the schema of the database at a URL."""
+    database = connect(url)
+    try:
+        with database.engine.connect() as connection:
+            config = migration_config()
+            config.attributes["connection"] = connection
+            command.upgrade(config, revision)
+    finally:
+        database.engine.dispose()
+
+
+def schema_revision(database: Database) -> str | None:
+    """The revision that the schema is at; None for a database without a schema."""
+    with database.readers.begin() as session:
+        return MigrationContext.configure(session.connection()).get_current_revision()
+
+
+def check_schema(database: Database) -> None:
+    """Raise SchemaError unless the schema is the one that the migrations make."""
+    head = ScriptDirectory.from_config(migration_config()).get_current_head()
+    current = schema_revision(database)
+    if current != head:
+        raise SchemaError(
+            f"the schema of {database.engine.url!r} is at {current or 'no revision'}, not at {head}: "
+            "run `newfound migrate` first"
+        )

@@ -1,0 +1,75 @@
+"""The application: routers and error rendering put together; the only wiring."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from fastapi_offline import FastAPIOffline
+
+from app import db, queue
+from app.api import corpora, health, jobs, results
+from app.errors import render_errors
+from app.schemas import Problem
+from app.settings import Settings
+
+DESCRIPTION = """
+Newfound gives every unlabeled document of a corpus a category: one of those that labels name, or a new
+one that the model found. Make a corpus, upload documents, submit a job, follow it, read its results.
+"""
+
+
+def create_app(settings: Settings | None = None) -> FastAPI:
+    """The application over the settings' database and broker. Raises SchemaError before `newfound migrate`."""
+    settings = settings or Settings()
+    database = db.connect(settings.database)
+    try:
+        db.check_schema(database)
+    except Exception:
+        database.engine.dispose()
+        raise
+    queue.configure(settings)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        yield
+        database.engine.dispose()
+
+    app = FastAPIOffline(title="Newfound", version=version("newfound"), description=DESCRIPTION, lifespan=lifespan)
+    app.state.settings = settings
+    app.state.database = database
+    for router in (corpora.router, jobs.router, results.router, health.router):
+        app.include_router(router)
+    render_errors(app)
+    describe_problems(app)
+    return app
+
+
+def describe_problems(app: FastAPI) -> None:
+    """Put the schema of problems, which no route returns by itself, into the OpenAPI document."""
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+            forget_validation_errors(document)
+            schema = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+            document["components"]["schemas"] |= {**schema.pop("$defs"), "Problem": schema}
+            app.openapi_schema = document
+        return app.openapi_schema
+
+    app.openapi = openapi  # type: ignore[method-assign]
+
+
+def forget_validation_errors(document: dict[str, Any]) -> None:
+    """Take the framework's own 422 out, which it names wherever an operation has parameters.
+
+    Operations that can be malformed describe theirs as a problem; an id without the right shape is a 404.
+    """
+    for methods in document["paths"].values():
+        for operation in methods.values():
+            if "application/json" in operation["responses"].get("422", {"content": {}})["content"]:
+                del operation["responses"]["422"]
+    for name in ("HTTPValidationError", "ValidationError"):
+        document["components"]["schemas"].pop(name, None)

@@ -1,0 +1,213 @@
+"""The tables, all of them. Times are seconds since 1970 by the database's clock."""
+
+from typing import Any, ClassVar
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Text,
+    UniqueConstraint,
+)
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+from app.db import now
+
+MAX_NAME = 200  # characters of a corpus name or a label
+MAX_KEY = 500  # characters
+
+# SQLite numbers rows by itself only in a column of type INTEGER, which holds 64 bits there.
+RowId = BigInteger().with_variant(Integer(), "sqlite")
+
+
+def parent(column: str, **options: Any) -> Mapped[Any]:
+    """A column that refers to a row and goes when that row goes."""
+    return mapped_column(ForeignKey(column, ondelete="CASCADE"), **options)
+
+
+class Base(DeclarativeBase):
+    """What all tables share: names for constraints, so that migrations can speak of them."""
+
+    metadata = MetaData(
+        naming_convention={
+            "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_name)s",
+            "pk": "pk_%(table_name)s",
+        }
+    )
+    type_annotation_map: ClassVar[dict[Any, Any]] = {
+        str: Text,
+        float: Double,
+        bytes: LargeBinary,
+        dict[str, Any]: JSON,
+        list[Any]: JSON,
+    }
+
+
+class Corpus(Base):
+    """Documents under one name; grows by batches, each with a version of its own."""
+
+    __tablename__ = "corpora"
+
+    id: Mapped[str] = mapped_column(String(36), primary_key=True)
+    name: Mapped[str] = mapped_column(String(MAX_NAME))
+    # A batch of documents bumps the version in the transaction that inserts them. The row's lock puts
+    # batches in order: once version v is visible, so is every document with a version up to v.
+    version: Mapped[int] = mapped_column(default=0)
+    created_at: Mapped[float] = mapped_column(default=now())
+
+    __table_args__ = (Index(None, "created_at", "id"),)
+
+
+class Document(Base):
+    """One text, labeled or not; never changed once it is here."""
+
+    __tablename__ = "documents"
+
+    id: Mapped[int] = mapped_column(RowId, primary_key=True)
+    corpus_id: Mapped[str] = parent("corpora.id")
+    version: Mapped[int]  # of the corpus, when the document came
+    key: Mapped[str] = mapped_column(String(MAX_KEY))
+    text: Mapped[str]
+    label: Mapped[str | None] = mapped_column(String(MAX_NAME))
+
+    __table_args__ = (UniqueConstraint("corpus_id", "key"), Index(None, "corpus_id", "id"))
+
+
+class Encoding(Base):
+    """A corpus version as token arrays under some text options; shared by chains and jobs."""
+
+    __tablename__ = "encodings"
+
+    id: Mapped[int] = mapped_column(RowId, primary_key=True)
+    corpus_id: Mapped[str] = parent("corpora.id")
+    corpus_version: Mapped[int]
+    options: Mapped[str]  # canonical JSON
+    n_documents: Mapped[int]
+    n_tokens: Mapped[int] = mapped_column(BigInteger)
+    n_words: Mapped[int]
+    n_known: Mapped[int]
+    data: Mapped[bytes]  # the worker's array format, document ids among them
+    vocabulary: Mapped[list[Any]]
+    categories: Mapped[list[Any]]  # names of the known categories, in index order
+
+    __table_args__ = (UniqueConstraint("corpus_id", "corpus_version", "options"),)
+
+
+class Job(Base):
+    """One categorization of a corpus version. Its status changes in lifecycle.py alone."""
+
+    __tablename__ = "jobs"
+
+    id: Mapped[str] = mapped_column(String(36), primary_key=True)
+    corpus_id: Mapped[str] = parent("corpora.id", index=True)
+    corpus_version: Mapped[int]
+    settings: Mapped[dict[str, Any]]  # text, model, hyperparameters, sweeps, burn_in, chains, seed
+    status: Mapped[str] = mapped_column(String(20))  # queued running succeeded failed cancelled
+    error: Mapped[str | None]
+    encoding_id: Mapped[int | None] = mapped_column(ForeignKey("encodings.id"), index=True)
+    created_at: Mapped[float] = mapped_column(default=now())
+    started_at: Mapped[float | None]
+    finished_at: Mapped[float | None]
+
+    __table_args__ = (Index(None, "created_at", "id"),)
+
+
+class Unit(Base):
+    """A leasable piece of a job, and who holds it. Its status changes in lifecycle.py alone."""
+
+    __tablename__ = "units"
+
+    id: Mapped[int] = mapped_column(RowId, primary_key=True)
+    job_id: Mapped[str] = parent("jobs.id")
+    kind: Mapped[str] = mapped_column(String(20))  # encode chain conclude
+    chain: Mapped[int | None]  # of a chain unit
+    status: Mapped[str] = mapped_column(String(20))  # waiting ready running done
+    token: Mapped[str | None] = mapped_column(String(100))  # of the leg that holds the unit
+    # Running: until when the leg holds it. Ready: when its message counts as lost and is sent again.
+    lease_until: Mapped[float | None]
+    attempts: Mapped[int] = mapped_column(default=0)  # claims since the last save
+    n_sweeps: Mapped[int] = mapped_column(default=0)
+    n_categories: Mapped[int | None]
+    sweeps_per_second: Mapped[float | None]
+    error: Mapped[str | None]
+
+    __table_args__ = (UniqueConstraint("job_id", "kind", "chain"), Index(None, "status", "lease_until"))
+
+
+class Draw(Base):
+    """What one sweep of a chain left in the trace."""
+
+    __tablename__ = "draws"
+
+    job_id: Mapped[str] = parent("jobs.id", primary_key=True)
+    chain: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    sweep: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    n_categories: Mapped[int]
+    n_new: Mapped[int]
+    n_new_with_documents: Mapped[int]
+    n_tables: Mapped[int]
+    alpha: Mapped[float]
+    gamma: Mapped[float]
+    log_joint: Mapped[float]
+
+
+class Checkpoint(Base):
+    """The bytes from which a chain goes on."""
+
+    __tablename__ = "checkpoints"
+
+    id: Mapped[int] = mapped_column(RowId, primary_key=True)
+    unit_id: Mapped[int] = parent("units.id", index=True)
+    n_sweeps: Mapped[int]
+    data: Mapped[bytes]
+    created_at: Mapped[float] = mapped_column(default=now())
+
+
+class Category(Base):
+    """One category of a job's answer."""
+
+    __tablename__ = "categories"
+
+    job_id: Mapped[str] = parent("jobs.id", primary_key=True)
+    category: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    name: Mapped[str] = mapped_column(String(MAX_NAME))
+    known: Mapped[bool]
+    n_documents: Mapped[int]  # unlabeled documents answered with it
+    n_labeled: Mapped[int]
+    share: Mapped[float]
+    top_words: Mapped[list[Any]]  # [{"word": ..., "documents": ...}]
+
+
+class Answer(Base):
+    """The category of one unlabeled document, or the reason why it has none."""
+
+    __tablename__ = "answers"
+
+    job_id: Mapped[str] = parent("jobs.id", primary_key=True)
+    # Indexed for the sake of deleting a corpus: each document asks for its answers.
+    document_id: Mapped[int] = parent("documents.id", primary_key=True, index=True)
+    category: Mapped[int | None]
+    probability: Mapped[float | None]
+    runner_up: Mapped[int | None]
+    runner_up_probability: Mapped[float | None]
+    reason: Mapped[str | None]
+
+    __table_args__ = (Index(None, "job_id", "category", "document_id"),)
+
+
+class Summary(Base):
+    """What the chains of a job say together."""
+
+    __tablename__ = "summaries"
+
+    job_id: Mapped[str] = parent("jobs.id", primary_key=True)
+    best_chain: Mapped[int]
+    data: Mapped[dict[str, Any]]  # {"n_new": {"3": 120}, "n_new_with_documents": {"2": 120}}: draws by value

@@ -1,0 +1,76 @@
+"""The Celery application and the one message there is: a unit's id, a wake-up call."""
+
+import logging
+from collections.abc import Iterable
+
+from celery import Celery
+
+from app.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+LEG = "newfound.leg"
+DAY = 86_400  # seconds
+POLLING_SECONDS = 0.2
+CONNECT_SECONDS, SOCKET_SECONDS = 2, 10  # a broker that does not answer holds up a request no longer
+
+celery = Celery("newfound")
+
+
+def configure(settings: Settings) -> None:
+    """Point the application at the settings' broker, and make the folders of a filesystem broker.
+
+    Each process calls this at its start, since importing a module makes no folders.
+    """
+    celery.conf.update(
+        broker_url=settings.broker,
+        broker_transport_options=transport_options(settings),
+        broker_connection_retry_on_startup=True,
+        broker_connection_timeout=CONNECT_SECONDS,
+        result_backend=None,
+        task_ignore_result=True,
+        task_serializer="json",
+        accept_content=["json"],
+        # A leg's message is acknowledged at the end of the leg, so a worker holds one message at a time
+        # and none waits behind a long leg. Who works on what is decided by the lease, not by the broker.
+        task_acks_late=True,
+        worker_prefetch_multiplier=1,
+        worker_disable_prefetch=True,
+        worker_concurrency=1,
+        # A leg goes on without the broker: all it needs is the database.
+        worker_cancel_long_running_tasks_on_connection_loss=False,
+        worker_hijack_root_logger=False,
+        worker_redirect_stdouts=False,
+    )
+
+
+def transport_options(settings: Settings) -> dict[str, object]:
+    """Options of the broker's transport."""
+    if not settings.broker.startswith("filesystem:"):
+        # Longer than any leg: Redis must not hand out a second time what is still worked on.
+        return {"visibility_timeout": DAY, "socket_connect_timeout": CONNECT_SECONDS, "socket_timeout": SOCKET_SECONDS}
+    messages, control = settings.broker_folder / "messages", settings.broker_folder / "control"
+    for folder in (messages, control):
+        folder.mkdir(parents=True, exist_ok=True)
+    # What one process puts out another takes in, so both are one folder.
+    return {
+        "data_folder_in": str(messages),
+        "data_folder_out": str(messages),
+        "control_folder": str(control),
+        "polling_interval": POLLING_SECONDS,
+    }
+
+
+def send(unit_ids: Iterable[int]) -> None:
+    """Send a wake-up call for each unit; to be called after the commit.
+
+    A failure is logged, not raised: the reaper sends again what nobody claims. So one short attempt is
+    enough, over a connection of its own: a pooled one may have died with the broker, or in a fork.
+    """
+    unit_ids = list(unit_ids)
+    try:
+        with celery.connection_for_write() as connection:
+            for unit_id in unit_ids:
+                celery.send_task(LEG, args=[unit_id], connection=connection, retry=False, ignore_result=True)
+    except Exception as error:  # each transport has errors of its own
+        logger.warning("the broker took no message for units %s, the reaper sends them again: %r", unit_ids, error)

@@ -1,0 +1,219 @@
+"""make demo: the embedded service categorizes the sample corpus and is scored against labels kept back.
+
+Everything goes over HTTP, as any client would do it; the service is started and ended here.
+"""
+
+import csv
+import json
+import shutil
+import socket
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.table import Table
+
+from app.db import migrate
+from app.settings import Settings
+from app.supervisor import Supervisor, stop_on_sigterm
+from sampler import metrics
+
+HERE = Path(__file__).resolve().parent
+DATA = HERE.parent / "data" / "demo"
+JOB = {"sweeps": 400, "burn_in": 200, "chains": 2, "seed": 1}
+START_SECONDS = 60.0  # for the API to answer
+SAMPLES = 2  # documents shown of each new category
+TOP_WORDS = 5
+
+console = Console(highlight=False)
+
+
+class Client:
+    """Newfound over HTTP."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+
+    def call(self, method: str, path: str, body: bytes | None = None, kind: str = "application/json") -> Any:
+        """The JSON answer to a request. Raises RuntimeError with the problem if it is refused."""
+        request = urllib.request.Request(self.address + path, body, {"Content-Type": kind}, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=60) as response:
+                return json.load(response)
+        except urllib.error.HTTPError as error:
+            raise RuntimeError(f"{method} {path}: {error.read().decode()}") from error
+
+    def post(self, path: str, **fields: Any) -> Any:
+        """The answer to a JSON body."""
+        return self.call("POST", path, json.dumps(fields).encode())
+
+    def pages(self, path: str, name: str) -> list[Any]:
+        """All rows of a paged resource."""
+        rows, cursor = [], ""
+        while True:
+            page = self.call("GET", f"{path}?limit=1000{cursor}")
+            rows += page[name]
+            if page["next"] is None:
+                return rows
+            cursor = f"&cursor={page['next']}"
+
+    def wait_until_up(self, supervisor: Supervisor) -> None:
+        """Return when the service answers."""
+        until = time.monotonic() + START_SECONDS
+        while True:
+            supervisor.check()
+            try:
+                self.call("GET", "/health")
+                return
+            except (OSError, RuntimeError):
+                if time.monotonic() > until:
+                    raise
+            time.sleep(0.1)
+
+
+def main() -> int:
+    """Run the demo; returns the exit code."""
+    stop_on_sigterm()
+    shutil.rmtree(DATA, ignore_errors=True)
+    settings = Settings(data_folder=DATA, database_url=None, broker_url=None, host="127.0.0.1", port=free_port())
+    migrate(settings.database)
+    client = Client(f"http://{settings.host}:{settings.port}")
+    console.print(f"Starting the service: an API and {settings.workers} workers (logs in {relative(DATA / 'logs')}).")
+    try:
+        with Supervisor(settings, log_folder=DATA / "logs") as supervisor:
+            client.wait_until_up(supervisor)
+            corpus_id = upload(client)
+            job = follow(client, supervisor, client.post("/v1/jobs", corpus_id=corpus_id, **JOB)["id"])
+            if job["status"] != "succeeded":
+                console.print(f"The job {job['status']}: {job['error']}")
+                return 1
+            show(client, job["id"])
+    except KeyboardInterrupt:
+        console.print("Interrupted; everything that was started has ended.")
+        return 130
+    console.print("\nThe service has ended. `make run` keeps one up; its OpenAPI page is http://127.0.0.1:8000/docs")
+    return 0
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def relative(path: Path) -> Path:
+    """The path as seen from the repository."""
+    return path.relative_to(HERE.parent)
+
+
+def upload(client: Client) -> str:
+    """Make a corpus of the sample; returns its id."""
+    corpus_id = str(client.post("/v1/corpora", name="arXiv sample")["id"])
+    for name in ("labeled.ndjson", "unlabeled.ndjson"):
+        answer = client.call(
+            "POST", f"/v1/corpora/{corpus_id}/documents", (HERE / name).read_bytes(), "application/x-ndjson"
+        )
+        console.print(f"Uploaded {name}: {answer['accepted']:,} documents, {answer['rejected']} rejected.")
+    return corpus_id
+
+
+def follow(client: Client, supervisor: Supervisor, job_id: str) -> Any:
+    """Poll the job, showing how far it is, until it ends; returns it."""
+    columns = (
+        TextColumn("{task.description:9}"),
+        BarColumn(bar_width=30),
+        TextColumn("sweep {task.completed:.0f} of {task.total:.0f} {task.fields[note]}"),
+    )
+    with Progress(*columns, console=console) as bar:
+        task = bar.add_task("queued", total=JOB["sweeps"] * JOB["chains"], note="")
+        while True:
+            supervisor.check()
+            job = client.call("GET", f"/v1/jobs/{job_id}")
+            progress = job["progress"]
+            bar.update(task, description=progress["stage"], completed=progress["sweeps_done"], note=note(progress))
+            if job["status"] not in ("queued", "running"):
+                return job
+            time.sleep(0.5)
+
+
+def note(progress: Any) -> str:
+    """What stands behind the bar."""
+    parts = []
+    if progress["n_categories"]:
+        parts.append(f"{progress['n_categories']} categories now")
+    if progress["sweeps_per_second"]:
+        parts.append(f"{progress['sweeps_per_second']:.1f} sweeps a second")
+    if progress["seconds_left"]:
+        parts.append(f"{progress['seconds_left']:.0f} s left")
+    return "· ".join(["", *parts])
+
+
+def show(client: Client, job_id: str) -> None:
+    """Print what the job found and how good it is."""
+    found = client.call("GET", f"/v1/jobs/{job_id}/categories")
+    documents = client.pages(f"/v1/jobs/{job_id}/documents", "documents")
+    show_posterior("New categories that hold documents", found["n_new_with_documents"])
+    show_posterior("New categories that hold any word", found["n_new"])
+    show_categories(found["categories"])
+    show_samples(found["categories"], documents)
+    show_scores(found["categories"], documents)
+
+
+def show_posterior(title: str, posterior: Any) -> None:
+    """Print the number of new categories with its posterior frequencies."""
+    low, high = posterior["interval_90"]
+    likeliest = sorted(posterior["frequencies"], key=lambda row: -row["frequency"])[:8]
+    likeliest.sort(key=lambda row: row["n_new"])
+    shown = ", ".join(f"{row['n_new']}: {row['frequency']:.0%}" for row in likeliest)
+    console.print(f"\n[bold]{title}: {posterior['mode']}[/bold] (90 % within {low} and {high}; {shown})")
+
+
+def show_categories(categories: Any) -> None:
+    """Print one row a category."""
+    table = Table("category", "", "documents", "labeled", "top words")
+    for category in categories:
+        words = ", ".join(word["word"] for word in category["top_words"][:TOP_WORDS])
+        kind = "known" if category["known"] else "[green]new[/green]"
+        table.add_row(category["name"], kind, str(category["documents"]), str(category["labeled"]), words)
+    console.print(table)
+
+
+def show_samples(categories: Any, documents: Any) -> None:
+    """Print the surest documents of each new category by their titles."""
+    titles = {}
+    for line in (HERE / "unlabeled.ndjson").read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        titles[row["key"]] = row["text"].partition("\n")[0]
+    for category in categories:
+        if not category["known"]:
+            held = [document for document in documents if document["category"] == category["category"]]
+            held.sort(key=lambda document: (-document["probability"], document["key"]))
+            for document in held[:SAMPLES]:
+                console.print(f"[green]{category['name']}[/green] {document['key']} {titles[document['key']]}")
+
+
+def show_scores(categories: Any, documents: Any) -> None:
+    """Print the scores against the labels that the sample kept back."""
+    with (HERE / "truth.csv").open(encoding="utf-8", newline="") as file:
+        truth = {row["key"]: row["label"] for row in csv.DictReader(file)}
+    answered = [document for document in documents if document["category"] is not None]
+    true = [truth[document["key"]] for document in answered]
+    given = [document["name"] for document in answered]
+    known = [category["name"] for category in categories if category["known"]]
+    scores = {
+        "NMI": metrics.nmi(true, given),
+        "ARI": metrics.ari(true, given),
+        "mean F1 of the known categories": metrics.mean_f1(true, given, known),
+    }
+    shown = ", ".join(f"{name} {score:.3f}" for name, score in scores.items())
+    console.print(f"\n[bold]Against the labels kept back[/bold] ({len(answered):,} documents): {shown}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""The mathematics of Newfound: arrays in, arrays out."""

@@ -1,0 +1,142 @@
+"""A chain's state to bytes and back, exactly.
+
+Only assignments, concentrations, the position in the random streams and the tally of kept draws are
+stored; counts are recounted on loading. The format has a version, the shapes and a checksum; it is
+zlib-compressed little-endian arrays behind a JSON header.
+"""
+
+import json
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from sampler.assignments import EMPTY, Assignments, recount
+from sampler.chain import State, Tally
+from sampler.corpus import UNLABELED, Array, Corpus, fingerprint
+from sampler.hyperparameters import Hyperparameters
+
+MAGIC = b"newfound"
+FORMAT = 1
+HEADER_BYTES = 4  # length of the JSON header, little-endian, behind the magic
+CHECKSUM_BYTES = 4  # CRC-32 of all that stands before it, at the end
+
+
+class CheckpointError(Exception):
+    """These bytes are not a checkpoint of this corpus in this format."""
+
+
+def pack(facts: Mapping[str, Any], arrays: Mapping[str, Array]) -> bytes:
+    """Facts (JSON values) and arrays (integers or floats, any shape) as bytes."""
+    parts, described = [], []
+    for name, array in arrays.items():
+        array = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+        described.append({"name": name, "dtype": array.dtype.str, "shape": array.shape})
+        parts.append(array.tobytes())
+    header = json.dumps({"format": FORMAT, "facts": facts, "arrays": described}).encode()
+    body = MAGIC + len(header).to_bytes(HEADER_BYTES, "little") + header + zlib.compress(b"".join(parts), 1)
+    return body + zlib.crc32(body).to_bytes(CHECKSUM_BYTES, "little")
+
+
+def unpack(data: bytes) -> tuple[dict[str, Any], dict[str, Array]]:
+    """The facts and arrays that `pack` was given. Raises CheckpointError for anything else."""
+    body, checksum = data[:-CHECKSUM_BYTES], data[-CHECKSUM_BYTES:]
+    if not body.startswith(MAGIC):
+        raise CheckpointError("these bytes do not begin like a checkpoint")
+    if zlib.crc32(body).to_bytes(CHECKSUM_BYTES, "little") != checksum:
+        raise CheckpointError("the checksum does not match: the checkpoint is damaged")
+    header_start = len(MAGIC) + HEADER_BYTES
+    header_end = header_start + int.from_bytes(body[len(MAGIC) : header_start], "little")
+    header = json.loads(body[header_start:header_end])
+    if header["format"] != FORMAT:
+        raise CheckpointError(f"format {header['format']} is not {FORMAT}, the one this version reads")
+    raw, arrays, position = zlib.decompress(body[header_end:]), {}, 0
+    for described in header["arrays"]:
+        dtype, shape = np.dtype(described["dtype"]), tuple(described["shape"])
+        size = int(np.prod(shape))
+        array = np.frombuffer(raw, dtype, size, position).reshape(shape)
+        arrays[described["name"]] = array.astype(dtype.newbyteorder("="))  # a copy: writable, native
+        position += size * dtype.itemsize
+    return header["facts"], arrays
+
+
+def dump(corpus: Corpus, state: State) -> bytes:
+    """The state as bytes; equal states give equal bytes."""
+    first_slot = np.repeat(corpus.offsets[:-1], corpus.lengths)
+    occupied = np.flatnonzero(state.counts.table_tokens).astype(np.int32)
+    facts = {
+        "corpus": fingerprint(corpus),
+        "n_topics": int(state.counts.topic_tokens.size),
+        "seed": state.seed,
+        "chain": state.chain,
+        "n_sweeps": state.n_sweeps,
+        "n_born": state.n_born,
+        "alpha": state.alpha.hex(),
+        "gamma": state.gamma.hex(),
+        "n_draws": state.tally.n_draws,
+    }
+    return pack(
+        facts,
+        {
+            "table": smallest(state.assignments.table - first_slot),
+            "occupied": occupied,
+            "category": smallest(state.assignments.category[occupied]),
+            "topic": smallest(state.assignments.topic),
+            "identity": state.assignments.identity,
+            "tally_document": state.tally.document,
+            "tally_identity": state.tally.identity,
+            "tally_hits": state.tally.hits,
+        },
+    )
+
+
+def load(corpus: Corpus, hyperparameters: Hyperparameters, data: bytes) -> State:
+    """The state that was dumped. Raises CheckpointError for another corpus, other topics or damaged bytes."""
+    facts, arrays = unpack(data)
+    if facts["corpus"] != fingerprint(corpus):
+        raise CheckpointError("the checkpoint belongs to another corpus")
+    if facts["n_topics"] != hyperparameters.n_topics:
+        raise CheckpointError(f"{facts['n_topics']} topics are not {hyperparameters.n_topics}")
+    first_slot = np.repeat(corpus.offsets[:-1], corpus.lengths)
+    category = np.full(corpus.n_tokens, EMPTY, np.int32)
+    category[arrays["occupied"]] = arrays["category"]
+    assignments = Assignments(
+        table=(first_slot + arrays["table"]).astype(np.int32),
+        category=category,
+        topic=arrays["topic"].astype(np.int32),
+        identity=arrays["identity"],
+    )
+    check(corpus, hyperparameters, assignments)
+    return State(
+        seed=facts["seed"],
+        chain=facts["chain"],
+        n_sweeps=facts["n_sweeps"],
+        n_born=facts["n_born"],
+        alpha=float.fromhex(facts["alpha"]),
+        gamma=float.fromhex(facts["gamma"]),
+        assignments=assignments,
+        counts=recount(corpus, assignments, hyperparameters.n_topics),
+        tally=Tally(facts["n_draws"], arrays["tally_document"], arrays["tally_identity"], arrays["tally_hits"]),
+    )
+
+
+def check(corpus: Corpus, hyperparameters: Hyperparameters, assignments: Assignments) -> None:
+    """Raise CheckpointError unless the assignments could be counted and hold every label."""
+    document = np.repeat(np.arange(corpus.n_documents), corpus.lengths)
+    table = assignments.table
+    if ((table < corpus.offsets[document]) | (table >= corpus.offsets[document + 1])).any():
+        raise CheckpointError("a token sits at a table of another document")
+    served = assignments.category[table]
+    if (served < 0).any() or (served >= assignments.identity.size).any():
+        raise CheckpointError("a table serves no category")
+    if (assignments.topic < 0).any() or (assignments.topic >= hyperparameters.n_topics).any():
+        raise CheckpointError("a token has no topic")
+    labels = corpus.labels[document]
+    if (served != labels)[labels != UNLABELED].any():
+        raise CheckpointError("a labeled document does not serve its label")
+
+
+def smallest(array: Array) -> Array:
+    """The same non-negative integers in the smallest unsigned type that holds them."""
+    return array.astype(np.min_scalar_type(int(array.max(initial=0))))

@@ -1,0 +1,132 @@
+"""Strings to token arrays: the only file of the sampler that knows text."""
+
+import unicodedata
+from array import array
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import regex
+import stopwordsiso
+
+from sampler.corpus import UNLABELED, Array, Corpus, validate
+
+NO_STOP_WORDS = "none"
+STOP_WORD_LANGUAGES = tuple(sorted(stopwordsiso.langs()))
+
+# A letter, then letters, combining marks, joiners and digits; an apostrophe holds parts of one word together.
+WORD = regex.compile(r"\p{L}[\p{L}\p{M}\p{Nd}\u200c\u200d]*(?:'\p{L}[\p{L}\p{M}\p{Nd}]*)*")
+FOLDED = str.maketrans({"\u2019": "'", "\u00ad": None})  # typographic apostrophe; soft hyphen
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """How texts become words. Raises ValueError for a value outside its limits."""
+
+    stop_words: str = "en"  # language of a stopwords-iso list, or "none"
+    extra_stop_words: tuple[str, ...] = ()
+    min_word_length: int = 2  # characters
+    min_document_frequency: int = 5  # documents that a word must occur in (the paper: 16)
+
+    def __post_init__(self) -> None:
+        if self.stop_words != NO_STOP_WORDS and self.stop_words not in STOP_WORD_LANGUAGES:
+            languages = ", ".join(STOP_WORD_LANGUAGES)
+            raise ValueError(f"stop_words = {self.stop_words!r} is neither {NO_STOP_WORDS!r} nor one of {languages}")
+        if self.min_word_length < 1:
+            raise ValueError(f"min_word_length = {self.min_word_length} is below 1")
+        if self.min_document_frequency < 1:
+            raise ValueError(f"min_document_frequency = {self.min_document_frequency} is below 1")
+
+
+class Encoded(NamedTuple):
+    """A corpus with the strings that its indices stand for."""
+
+    corpus: Corpus
+    vocabulary: list[str]  # V words in code point order
+    categories: list[str]  # known categories in code point order
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text in order, in NFKC and case-folded."""
+    folded = unicodedata.normalize("NFKC", text).casefold().translate(FOLDED)
+    return [word.removesuffix("'s") for word in WORD.findall(folded)]
+
+
+def tokenize(texts: Iterable[str], options: TextOptions) -> Iterator[list[str]]:
+    """The words of each text that the options leave, in order."""
+    stop_words = stop_word_set(options)
+    for text in texts:
+        yield [word for word in words_of(text) if len(word) >= options.min_word_length and word not in stop_words]
+
+
+def stop_word_set(options: TextOptions) -> frozenset[str]:
+    """All words that the options drop, folded as texts are."""
+    listed = set(options.extra_stop_words)
+    if options.stop_words != NO_STOP_WORDS:
+        listed |= stopwordsiso.stopwords(options.stop_words)
+    return frozenset(word for phrase in listed for word in words_of(phrase) or [phrase])
+
+
+def encode(texts: Iterable[str], labels: list[str | None], options: TextOptions) -> Encoded:
+    """Token arrays, vocabulary and known categories of D documents; texts are read once, in order.
+
+    The indices of words and categories follow from the strings alone, whatever the order of the
+    documents. A document may be left without a token. O(N) time, 4 bytes a token while reading.
+    """
+    first_seen: dict[str, int] = {}
+    document_frequency = array("l")
+    tokens = array("i")
+    lengths = array("l")
+    for words in tokenize(texts, options):
+        indices = [first_seen.setdefault(word, len(first_seen)) for word in words]
+        document_frequency.extend([0] * (len(first_seen) - len(document_frequency)))
+        for index in set(indices):
+            document_frequency[index] += 1
+        tokens.extend(indices)
+        lengths.append(len(indices))
+    if len(lengths) != len(labels):
+        raise ValueError(f"{len(labels)} labels do not match {len(lengths)} texts")
+
+    kept = {w: i for w, i in first_seen.items() if document_frequency[i] >= options.min_document_frequency}
+    vocabulary = sorted(kept)
+    word_of_index = np.full(len(first_seen), -1, np.int32)
+    word_of_index[[kept[word] for word in vocabulary]] = np.arange(len(vocabulary))
+    kept_tokens, offsets = keep_known_words(word_of_index, tokens, lengths)
+
+    categories = sorted({label for label in labels if label is not None})
+    category_of = {name: k for k, name in enumerate(categories)}
+    known = [UNLABELED if label is None else category_of[label] for label in labels]
+    corpus = Corpus(kept_tokens, offsets, np.array(known, np.int32), len(vocabulary), len(categories))
+    validate(corpus)
+    return Encoded(corpus, vocabulary, categories)
+
+
+def keep_known_words(word_of_index: Array, tokens: "array[int]", lengths: "array[int]") -> tuple[Array, Array]:
+    """Words int32[N] and offsets int64[D + 1] of the tokens whose word is in the vocabulary."""
+    words = word_of_index[np.frombuffer(tokens, np.int32)] if tokens else np.empty(0, np.int32)
+    is_kept = words >= 0
+    ends = np.cumsum(np.frombuffer(lengths, np.int64)) if lengths else np.empty(0, np.int64)
+    kept_before = np.concatenate([[0], np.cumsum(is_kept)])
+    offsets = np.concatenate([[0], kept_before[ends]]).astype(np.int64)
+    return np.ascontiguousarray(words[is_kept]), offsets
+
+
+def has_usable_word(documents: Iterable[tuple[str, bool]], options: TextOptions) -> bool:
+    """Whether an unlabeled document keeps a word of the vocabulary; stops reading as soon as one does.
+
+    `documents` are pairs of a text and whether it is unlabeled.
+    """
+    document_frequency: dict[str, int] = {}
+    unlabeled_words: set[str] = set()
+    stop_words = stop_word_set(options)
+    for text, is_unlabeled in documents:
+        for word in set(words_of(text)) - stop_words:
+            if len(word) < options.min_word_length:
+                continue
+            document_frequency[word] = document_frequency.get(word, 0) + 1
+            if is_unlabeled:
+                unlabeled_words.add(word)
+            if document_frequency[word] >= options.min_document_frequency and word in unlabeled_words:
+                return True
+    return False

@@ -1,0 +1,68 @@
+"""What workers and clients do to units and jobs, each in a transaction of its own."""
+
+from app import lifecycle
+from app.db import Database
+from app.models import Unit
+from tests.app.rows import run, submit
+
+LEASE = 60.0
+
+
+def claim(database: Database, unit_id: int, token: str) -> Unit | None:
+    """Claim a unit under a token."""
+    with database.sessions.begin() as session:
+        return lifecycle.claim(session, unit_id, token, LEASE)
+
+
+def save(database: Database, unit_id: int, token: str, n_sweeps: int = 1) -> bool:
+    """Save as a leg does."""
+    with database.sessions.begin() as session:
+        return lifecycle.saved(session, unit_id, token, LEASE, n_sweeps, 7, 3.5)
+
+
+def renew(database: Database, unit_id: int, token: str) -> bool:
+    """Renew as a heartbeat does."""
+    with database.sessions.begin() as session:
+        return lifecycle.renew(session, unit_id, token, LEASE)
+
+
+def release(database: Database, unit_id: int, token: str) -> bool:
+    """End a leg."""
+    with database.sessions.begin() as session:
+        return lifecycle.release(session, unit_id, token)
+
+
+def finish(database: Database, unit_id: int, token: str) -> list[int]:
+    """Finish a unit."""
+    with database.sessions.begin() as session:
+        return lifecycle.finish(session, unit_id, token)
+
+
+def fail(database: Database, unit_id: int, token: str, error: str = "it broke") -> None:
+    """Fail a leg."""
+    with database.sessions.begin() as session:
+        lifecycle.fail(session, unit_id, token, error)
+
+
+def cancel(database: Database, job_id: str) -> None:
+    """Cancel a job."""
+    with database.sessions.begin() as session:
+        lifecycle.cancel(session, job_id)
+
+
+def resume(database: Database, job_id: str) -> list[int]:
+    """Resume a job; the unit ids that were to be sent."""
+    with database.sessions.begin() as session:
+        return lifecycle.resume(session, job_id)[1]
+
+
+def reap(database: Database) -> list[int]:
+    """Reap once; the unit ids that were to be sent."""
+    with database.sessions.begin() as session:
+        return lifecycle.reap(session)
+
+
+def sampling(database: Database, chains: int = 2) -> tuple[str, list[int]]:
+    """A job whose encode is done; its id and the chains' unit ids."""
+    job_id, [encode] = submit(database, chains)
+    return job_id, run(database, encode)

@@ -1,0 +1,124 @@
+"""Every error is a problem (RFC 9457), whoever raises it."""
+
+import logging
+from typing import Any, Never
+
+import pytest
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from starlette.testclient import TestClient
+
+from app.errors import PROBLEM, ServiceError, title_of, type_of
+from app.main import create_app
+from app.settings import Settings
+
+KINDS = ServiceError.__subclasses__()
+
+
+@pytest.fixture(params=["sqlite"])
+def kind(request: pytest.FixtureRequest) -> str:
+    """One database is enough here: none is asked."""
+    return str(request.param)
+
+
+@pytest.fixture
+def broken(settings: Settings) -> TestClient:
+    """A client of a service with paths that raise each kind of error."""
+    app = create_app(settings)
+
+    def path_that_raises(error: Exception) -> None:
+        def endpoint() -> Never:
+            raise error
+
+        app.add_api_route(f"/{type(error).__name__}", endpoint, response_model=None)
+
+    for kind in KINDS:
+        path_that_raises(kind("what it was about"))
+    path_that_raises(ZeroDivisionError("a secret"))
+    path_that_raises(OperationalError("SELECT 'a secret'", {}, Exception("a secret")))
+    path_that_raises(PoolTimeout("a secret"))
+    return TestClient(app, raise_server_exceptions=False)
+
+
+def check(answer: Any, status: int, type_: str) -> None:
+    assert answer.status_code == status
+    assert answer.headers["Content-Type"] == PROBLEM
+    body = answer.json()
+    assert body["type"] == type_
+    assert body["status"] == status
+    assert {"type", "title", "status", "detail", "instance"} <= body.keys()
+
+
+@pytest.mark.parametrize("kind_of_error", KINDS, ids=lambda kind: kind.__name__)
+def test_each_kind_of_refusal_is_a_problem_of_its_own(broken: TestClient, kind_of_error: type[ServiceError]) -> None:
+    answer = broken.get(f"/{kind_of_error.__name__}")
+    check(answer, kind_of_error.status, type_of(kind_of_error.__name__))
+    assert answer.json()["title"] == title_of(kind_of_error)
+    assert answer.json()["detail"] == "what it was about"
+
+
+def test_types_of_problems_are_stable() -> None:
+    assert type_of("JobFinished") == "urn:newfound:problem:job-finished"
+    assert len({type_of(kind.__name__) for kind in KINDS}) == len(KINDS)
+
+
+def test_a_mistake_of_the_service_is_logged_and_tells_nothing(
+    broken: TestClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.ERROR):
+        answer = broken.get("/ZeroDivisionError")
+    check(answer, 500, "urn:newfound:problem:internal-error")
+    assert "secret" not in answer.text
+    assert "a secret" in caplog.text
+
+
+@pytest.mark.parametrize("name", ["OperationalError", "TimeoutError"])
+def test_a_database_that_is_away_is_a_503_that_says_when_to_come_again(broken: TestClient, name: str) -> None:
+    answer = broken.get(f"/{name}")
+    check(answer, 503, "urn:newfound:problem:database-unavailable")
+    assert answer.headers["Retry-After"] == "5"
+    assert "secret" not in answer.text
+
+
+def test_an_unknown_path_is_a_404(client: TestClient) -> None:
+    check(client.get("/nothing/here?at=all"), 404, "urn:newfound:problem:not-found")
+
+
+def test_a_wrong_method_is_a_405_that_allows_the_right_ones(client: TestClient) -> None:
+    answer = client.put("/v1/jobs")
+    check(answer, 405, "urn:newfound:problem:method-not-allowed")
+    assert answer.headers["Allow"] == "GET, POST"
+
+
+@pytest.mark.parametrize(
+    "body", [b"{", b"\xff", b"[]", b"", b'{"name": "a\\u0000"}', b'{"name": "\\ud800"}', b'{"name": ""}']
+)
+def test_a_body_that_cannot_be_read_is_a_422_with_its_errors(client: TestClient, body: bytes) -> None:
+    answer = client.post("/v1/corpora", content=body, headers={"Content-Type": "application/json"})
+    check(answer, 422, "urn:newfound:problem:malformed-request")
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_body_that_is_too_large_is_a_413_with_and_without_a_length(client: TestClient, chunked: bool) -> None:
+    body = b'"' + b"x" * 2**20 + b'"'
+    content = iter([body[: 2**19], body[2**19 :]]) if chunked else body
+    answer = client.post("/v1/corpora", content=content, headers={"Content-Type": "application/json"})
+    check(answer, 413, "urn:newfound:problem:body-too-large")
+
+
+@pytest.mark.parametrize(
+    "job_id", ["1", "%00", "b9a1d7c2-1f6e-4a38-8f0b-6f2f4f1f7e15%0A", "B9A1D7C2-1F6E-4A38-8F0B-6F2F4F1F7E15"]
+)
+def test_what_is_no_id_is_not_found(client: TestClient, job_id: str) -> None:
+    for path in ("", "/trace", "/categories", "/documents"):
+        check(client.get(f"/v1/jobs/{job_id}{path}"), 404, "urn:newfound:problem:job-not-found")
+    check(client.post(f"/v1/jobs/{job_id}/cancel"), 404, "urn:newfound:problem:job-not-found")
+    check(client.post(f"/v1/jobs/{job_id}/resume"), 404, "urn:newfound:problem:job-not-found")
+
+
+def test_a_job_that_nobody_knows_is_not_found(client: TestClient) -> None:
+    test_what_is_no_id_is_not_found(client, "b9a1d7c2-1f6e-4a38-8f0b-6f2f4f1f7e15")
+
+
+def test_every_kind_of_refusal_has_a_docstring_for_its_title() -> None:
+    assert all(kind.__doc__ for kind in KINDS)

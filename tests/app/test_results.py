@@ -1,0 +1,148 @@
+"""Trace, categories and documents, from rows put straight into the tables of both databases."""
+
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from app.api.results import posterior
+from app.db import Database
+from tests.app.rows import add_draws, add_results, submit, succeed
+from tests.app.test_api import pages
+
+
+@pytest.fixture
+def job(database: Database) -> str:
+    """Address of a succeeded job over five documents."""
+    job_id, unit_ids = submit(database)
+    add_draws(database, job_id, chains=2, sweeps=5)
+    add_results(database, job_id)
+    succeed(database, job_id, unit_ids)
+    return f"/v1/jobs/{job_id}"
+
+
+def test_the_trace_has_one_row_a_draw_by_chain_and_sweep(client: TestClient, job: str) -> None:
+    draws = pages(client, f"{job}/trace", "draws", limit=3)
+    assert [(draw["chain"], draw["sweep"]) for draw in draws] == [(c, s) for c in (0, 1) for s in range(1, 6)]
+    assert draws[0] == {
+        "chain": 0,
+        "sweep": 1,
+        "n_categories": 5,
+        "n_new": 3,
+        "n_new_with_documents": 2,
+        "n_tables": 40,
+        "alpha": 0.5,
+        "gamma": 0.001,
+        "log_joint": -1234.5,
+    }
+
+
+def test_the_trace_of_one_chain_goes_on_after_a_sweep(client: TestClient, job: str) -> None:
+    draws = pages(client, f"{job}/trace", "draws", limit=1, chain=1, after=3)
+    assert [(draw["chain"], draw["sweep"]) for draw in draws] == [(1, 4), (1, 5)]
+
+
+def test_the_trace_is_readable_while_the_job_runs_and_results_are_not(client: TestClient, database: Database) -> None:
+    job_id, _ = submit(database)
+    add_draws(database, job_id, chains=1, sweeps=2)
+    assert len(client.get(f"/v1/jobs/{job_id}/trace").json()["draws"]) == 2
+    for part in ("categories", "documents"):
+        refused = client.get(f"/v1/jobs/{job_id}/{part}")
+        assert refused.status_code == 409
+        assert refused.json()["type"] == "urn:newfound:problem:results-not-ready"
+
+
+def test_categories_come_with_the_posterior_of_the_number_of_new_ones(client: TestClient, job: str) -> None:
+    answer = client.get(f"{job}/categories").json()
+    assert answer["best_chain"] == 1
+    assert [(c["category"], c["name"], c["known"], c["documents"]) for c in answer["categories"]] == [
+        (0, "physics", True, 2),
+        (1, "new-1", False, 1),
+    ]
+    assert answer["n_new"] == {
+        "mode": 3,
+        "mean": 3.32,
+        "interval_90": [3, 4],
+        "frequencies": [
+            {"n_new": 2, "frequency": 0.04, "draws": 4},
+            {"n_new": 3, "frequency": 0.6, "draws": 60},
+            {"n_new": 4, "frequency": 0.36, "draws": 36},
+        ],
+    }
+    assert answer["n_new_with_documents"]["mode"] == 1, "of two as frequent the smaller"
+
+
+@pytest.mark.parametrize("draws", [[0], [0, 10], [2, 2, 3], list(range(100)), [5] * 19 + [9], [1] + [5] * 18 + [9]])
+def test_the_interval_holds_nine_tenths_of_the_draws(draws: list[int]) -> None:
+    found = posterior({str(value): draws.count(value) for value in draws})
+    low, high = found.interval_90
+    assert sum(low <= value <= high for value in draws) >= 0.9 * len(draws)
+    assert sum(value < low for value in draws) <= 0.05 * len(draws)
+    assert sum(value > high for value in draws) <= 0.05 * len(draws)
+    assert found.mean == pytest.approx(sum(draws) / len(draws))
+
+
+def test_each_unlabeled_document_is_answered_once_in_order(client: TestClient, job: str) -> None:
+    documents = pages(client, f"{job}/documents", "documents", limit=2)
+    assert [document["key"] for document in documents] == [f"document-{n}" for n in range(1, 6)]
+    assert documents[0] == {
+        "key": "document-1",
+        "category": 0,
+        "name": "physics",
+        "known": True,
+        "probability": 0.75,
+        "runner_up": {"category": 1, "name": "new-1", "probability": 0.25},
+        "reason": None,
+    }
+    assert documents[2] == {
+        "key": "document-3",
+        "category": None,
+        "name": None,
+        "known": None,
+        "probability": None,
+        "runner_up": None,
+        "reason": "no word is left after the text options",
+    }
+
+
+@pytest.mark.parametrize(
+    ("parameters", "numbers"),
+    [
+        ({"category": "0"}, [1, 4]),
+        ({"category": "1"}, [2, 5]),
+        ({"category": "7"}, []),
+        ({"category": "none"}, [3]),
+        ({"known": "true"}, [1, 4]),
+        ({"known": "false"}, [2, 5]),
+        ({"known": "true", "category": "1"}, []),
+    ],
+)
+def test_documents_are_filtered(client: TestClient, job: str, parameters: dict[str, str], numbers: list[int]) -> None:
+    documents = pages(client, f"{job}/documents", "documents", limit=1, **parameters)
+    assert [document["key"] for document in documents] == [f"document-{n}" for n in numbers]
+
+
+OUT_OF_RANGE: list[tuple[str, dict[str, Any]]] = [
+    ("trace", {"cursor": "nonsense"}),
+    ("trace", {"cursor": "é"}),
+    ("trace", {"cursor": "WzEsIDk5OTk5OTk5OTk5XQ"}),  # [1, 99999999999]
+    ("documents", {"cursor": "WzEsIDJd"}),  # [1, 2]: of the trace
+    ("documents", {"cursor": "OTk5OTk5OTk5OTk5OTk5OTk5OTk"}),  # 99999999999999999999
+    ("documents", {"cursor": "\0"}),
+    ("documents", {"limit": 0}),
+    ("documents", {"limit": 1001}),
+    ("documents", {"category": "-1"}),
+    ("documents", {"category": "some"}),
+    ("documents", {"category": str(2**31)}),
+    ("documents", {"known": "perhaps"}),
+    ("trace", {"chain": str(10**30)}),
+    ("trace", {"after": "-1"}),
+]
+
+
+def test_parameters_out_of_range_are_a_422_that_says_where(client: TestClient, job: str) -> None:
+    for path, parameters in OUT_OF_RANGE:
+        answer = client.get(f"{job}/{path}", params=parameters)
+        assert answer.status_code == 422, parameters
+        [name] = parameters
+        assert all(error["where"].startswith(f"query.{name}") for error in answer.json()["errors"])

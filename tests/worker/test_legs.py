@@ -1,0 +1,240 @@
+"""Legs of real units over real databases, run in this process as a worker runs them."""
+
+import random
+from collections.abc import Callable
+
+import pytest
+from sqlalchemy import delete, select, update
+from sqlalchemy.exc import OperationalError
+
+from app import lifecycle
+from app.db import Database
+from app.models import Checkpoint, Corpus, Draw, Encoding, Unit
+from app.settings import Settings
+from sampler import chain
+from tests.worker import jobs
+from worker import legs, store
+
+SAVE_AFTER_EVERY_SWEEP = {"save_seconds": 1e-9}
+ONE_SWEEP_A_LEG = {**SAVE_AFTER_EVERY_SWEEP, "leg_seconds": 1e-9}
+
+
+def with_changes(settings: Settings, **changes: float) -> Settings:
+    return settings.model_copy(update=changes)
+
+
+def test_a_job_gives_every_unlabeled_document_a_category_or_the_reason_why_not(
+    database: Database, settings: Settings
+) -> None:
+    corpus_id = jobs.upload(database, jobs.rows())
+    job_id, unit_ids = jobs.submit(database, corpus_id, sweeps=40)
+    jobs.run_to_the_end(database, settings, unit_ids)
+
+    assert jobs.job(database, job_id).status == "succeeded"
+    found = jobs.outcome(database, job_id)
+    unlabeled = sorted(row["key"] for row in jobs.rows() if row["label"] is None)
+    assert [key for key, _ in found["answers"]] == unlabeled
+    answers = dict(found["answers"])
+    blank = answers.pop("blank")
+    assert blank == {
+        "category": None,
+        "probability": None,
+        "runner_up": None,
+        "runner_up_probability": None,
+        "reason": store.NO_WORD,
+    }
+    names = {category["category"]: category["name"] for category in found["categories"]}
+    subjects = {key: names[answer["category"]] for key, answer in answers.items()}
+    assert {name for key, name in subjects.items() if key.startswith("fruit")} == {"fruit"}
+    assert {name for key, name in subjects.items() if key.startswith("metal")} == {"metal"}
+    assert {name for key, name in subjects.items() if key.startswith("river")} == {"new 1"}
+    by_name = {category["name"]: category for category in found["categories"]}
+    assert [by_name[name]["n_documents"] for name in ("fruit", "metal", "new 1")] == [10, 10, 20]
+    assert [by_name[name]["n_labeled"] for name in ("fruit", "metal", "new 1")] == [10, 10, 0]
+    assert {word["word"] for word in by_name["new 1"]["top_words"]} == set(jobs.SUBJECTS["river"].split())
+
+
+def test_each_sweep_leaves_one_draw_and_the_last_two_checkpoints_are_kept(
+    database: Database, settings: Settings
+) -> None:
+    corpus_id = jobs.upload(database, jobs.rows())
+    job_id, unit_ids = jobs.submit(database, corpus_id)
+    jobs.run_to_the_end(database, with_changes(settings, **SAVE_AFTER_EVERY_SWEEP), unit_ids)
+    drawn = [(draw["chain"], draw["sweep"]) for draw in jobs.outcome(database, job_id)["draws"]]
+    assert drawn == [(chain_number, sweep) for chain_number in (0, 1) for sweep in range(1, 13)]
+    with database.readers.begin() as session:
+        kept = list(session.scalars(select(Checkpoint.n_sweeps).order_by(Checkpoint.unit_id, Checkpoint.id)))
+    assert kept == [11, 12, 11, 12]
+
+
+def test_a_job_in_many_legs_leaves_the_same_bytes_as_one_in_few(database: Database, settings: Settings) -> None:
+    corpus_id = jobs.upload(database, jobs.rows())
+    few_id, unit_ids = jobs.submit(database, corpus_id)
+    n_few = jobs.run_to_the_end(database, settings, unit_ids)
+    many_id, unit_ids = jobs.submit(database, corpus_id)
+    n_many = jobs.run_to_the_end(database, with_changes(settings, **ONE_SWEEP_A_LEG), unit_ids)
+    assert (n_few, n_many) == (4, 2 + 2 * 12)
+    assert jobs.outcome(database, many_id) == jobs.outcome(database, few_id)
+
+
+def test_the_order_of_uploads_does_not_change_an_answer(database: Database, settings: Settings) -> None:
+    outcomes = []
+    for seed in (None, 7):
+        documents = jobs.rows()
+        if seed is not None:
+            random.Random(seed).shuffle(documents)
+        corpus_id = jobs.upload(database, documents)
+        job_id, unit_ids = jobs.submit(database, corpus_id)
+        jobs.run_to_the_end(database, settings, unit_ids)
+        outcomes.append(jobs.outcome(database, job_id))
+        with database.sessions.begin() as session:
+            session.execute(delete(Corpus))
+    assert outcomes[0] == outcomes[1]
+
+
+def test_an_encoding_is_made_once_for_jobs_with_the_same_text_options(database: Database, settings: Settings) -> None:
+    corpus_id = jobs.upload(database, jobs.rows())
+    for text in ({}, {}, {"min_document_frequency": 2}):
+        _, unit_ids = jobs.submit(database, corpus_id, text=text, sweeps=1)
+        jobs.run_to_the_end(database, settings, unit_ids)
+    with database.readers.begin() as session:
+        assert len(list(session.scalars(select(Encoding.id)))) == 2
+
+
+def test_a_leg_that_is_told_to_leave_saves_and_is_sent_again(database: Database, settings: Settings) -> None:
+    corpus_id = jobs.upload(database, jobs.rows())
+    job_id, unit_ids = jobs.submit(database, corpus_id, chains=1)
+    [chain_unit] = legs.run(database, settings, unit_ids[0], lambda: False)
+    asked = iter([False, True, True])
+    assert legs.run(database, settings, chain_unit, lambda: next(asked)) == [chain_unit]
+    with database.readers.begin() as session:
+        unit = session.get_one(Unit, chain_unit)
+    assert (unit.status, unit.token, unit.n_sweeps) == ("ready", None, 2)
+    assert len(jobs.outcome(database, job_id)["draws"]) == 2
+
+
+def test_a_cancelled_job_keeps_its_draws_and_a_resumed_one_ends_as_if_undisturbed(
+    database: Database, settings: Settings
+) -> None:
+    corpus_id = jobs.upload(database, jobs.rows())
+    calm_id, unit_ids = jobs.submit(database, corpus_id, chains=1)
+    jobs.run_to_the_end(database, settings, unit_ids)
+
+    job_id, unit_ids = jobs.submit(database, corpus_id, chains=1)
+    [chain_unit] = legs.run(database, settings, unit_ids[0], lambda: False)
+
+    def cancel_after(n_sweeps: int) -> Callable[[], bool]:
+        asked = iter(range(100))
+
+        def leaving() -> bool:
+            if next(asked) == n_sweeps:
+                with database.sessions.begin() as session:
+                    lifecycle.cancel(session, job_id)
+            return False
+
+        return leaving
+
+    one_sweep_a_save = with_changes(settings, **SAVE_AFTER_EVERY_SWEEP)
+    assert legs.run(database, one_sweep_a_save, chain_unit, cancel_after(4)) == []
+    assert jobs.job(database, job_id).status == "cancelled"
+    n_draws = len(jobs.outcome(database, job_id)["draws"])
+    assert 4 <= n_draws < 12
+    assert legs.run(database, settings, chain_unit, lambda: False) == []  # a late message finds nothing to do
+
+    with database.sessions.begin() as session:
+        _, unit_ids = lifecycle.resume(session, job_id)
+    jobs.run_to_the_end(database, settings, unit_ids)
+    assert jobs.job(database, job_id).status == "succeeded"
+    assert jobs.outcome(database, job_id) == jobs.outcome(database, calm_id)
+
+
+def test_a_leg_whose_lease_was_taken_over_writes_nothing(
+    database: Database, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus_id = jobs.upload(database, jobs.rows())
+    _, unit_ids = jobs.submit(database, corpus_id, chains=1)
+    [chain_unit] = legs.run(database, settings, unit_ids[0], lambda: False)
+    sweep = chain.sweep
+
+    def sweep_while_another_takes_over(*arguments: object) -> object:
+        with database.sessions.begin() as session:
+            session.execute(update(Unit).where(Unit.id == chain_unit).values(lease_until=0.0))
+            assert lifecycle.claim(session, chain_unit, "another", 60.0) is not None
+        monkeypatch.setattr(chain, "sweep", sweep)
+        return sweep(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(chain, "sweep", sweep_while_another_takes_over)
+    assert legs.run(database, with_changes(settings, **SAVE_AFTER_EVERY_SWEEP), chain_unit, lambda: False) == []
+    with database.readers.begin() as session:
+        assert session.get_one(Unit, chain_unit).token == "another"
+        assert list(session.scalars(select(Draw))) == []
+        assert list(session.scalars(select(Checkpoint))) == []
+
+
+def test_a_damaged_checkpoint_is_passed_over_for_the_one_before_it(database: Database, settings: Settings) -> None:
+    corpus_id = jobs.upload(database, jobs.rows())
+    calm_id, unit_ids = jobs.submit(database, corpus_id, chains=1)
+    jobs.run_to_the_end(database, settings, unit_ids)
+
+    job_id, unit_ids = jobs.submit(database, corpus_id, chains=1)
+    [chain_unit] = legs.run(database, settings, unit_ids[0], lambda: False)
+    one_sweep_a_leg = with_changes(settings, **ONE_SWEEP_A_LEG)
+    for _ in range(5):
+        legs.run(database, one_sweep_a_leg, chain_unit, lambda: False)
+    with database.sessions.begin() as session:
+        newest = session.scalars(
+            select(Checkpoint).where(Checkpoint.unit_id == chain_unit).order_by(Checkpoint.id.desc()).limit(1)
+        ).one()
+        newest.data = newest.data[:50] + bytes([newest.data[50] ^ 1]) + newest.data[51:]
+    jobs.run_to_the_end(database, settings, [chain_unit])
+    assert jobs.outcome(database, job_id) == jobs.outcome(database, calm_id)
+
+
+def test_an_error_of_the_work_fails_the_job_with_the_reason(
+    database: Database, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus_id = jobs.upload(database, jobs.rows())
+    job_id, unit_ids = jobs.submit(database, corpus_id)
+
+    def fail(*_: object) -> None:
+        raise ValueError("the corpus is cursed")
+
+    monkeypatch.setattr(legs.text, "encode", fail)
+    assert legs.run(database, settings, unit_ids[0], lambda: False) == []
+    job = jobs.job(database, job_id)
+    assert (job.status, job.error) == ("failed", "encode: ValueError: the corpus is cursed")
+
+
+def test_a_database_that_is_away_fails_no_job(
+    database: Database, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus_id = jobs.upload(database, jobs.rows())
+    job_id, unit_ids = jobs.submit(database, corpus_id)
+
+    def go_away(*_: object) -> None:
+        raise OperationalError("SELECT", {}, Exception("the server closed the connection"))
+
+    monkeypatch.setattr(store, "save_encoding", go_away)
+    assert legs.run(database, settings, unit_ids[0], lambda: False) == []
+    assert jobs.job(database, job_id).status == "running"
+
+
+def test_the_heartbeat_keeps_the_lease_through_a_long_sweep(
+    database: Database, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus_id = jobs.upload(database, jobs.rows())
+    job_id, unit_ids = jobs.submit(database, corpus_id, chains=1, sweeps=1)
+    short = with_changes(settings, lease_seconds=0.6, heartbeat_seconds=0.1)
+    [chain_unit] = legs.run(database, short, unit_ids[0], lambda: False)
+    sweep = chain.sweep
+
+    def long_sweep(*arguments: object) -> object:
+        legs.time.sleep(1.5)  # longer than the lease
+        with database.sessions.begin() as session:
+            assert lifecycle.reap(session) == []
+            assert lifecycle.claim(session, chain_unit, "another", 60.0) is None
+        return sweep(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(chain, "sweep", long_sweep)
+    jobs.run_to_the_end(database, short, [chain_unit])
+    assert jobs.job(database, job_id).status == "succeeded"
