@@ -2,6 +2,7 @@
 
 SOURCE holds one JSON object a line with `id`, `text` and `label`. The first 200 documents of each label
 are taken; of each known subject a fixed random 40 % keep their label, all other labels go to truth.csv.
+The source's identifiers were once read as decimal numbers (1709.0116899999998, 1009.394): they are repaired.
 """
 
 import csv
@@ -9,6 +10,7 @@ import gzip
 import json
 import random
 import sys
+from decimal import Decimal
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -22,6 +24,7 @@ def main(source: str) -> None:
     subjects: dict[str, list[dict[str, str]]] = {}
     with gzip.open(source, "rt", encoding="utf-8") as lines:
         for record in map(json.loads, lines):
+            record["id"] = identifier(record["id"])
             documents = subjects.setdefault(record["label"], [])
             if len(documents) < PER_SUBJECT:
                 documents.append(record)
@@ -41,6 +44,12 @@ def main(source: str) -> None:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow(["key", "label"])
         rows.writerows([d["id"], d["label"]] for d in unlabeled)
+
+
+def identifier(mangled: str) -> str:
+    """An arXiv identifier, arXiv:YYMM and four digits, or five since 2015, from what a decimal number left of it."""
+    number = Decimal(mangled.removeprefix("arXiv:"))
+    return f"arXiv:{number:.{4 if number < 1500 else 5}f}"
 
 
 def write_ndjson(name: str, rows: list[dict[str, str]]) -> None:

@@ -22,6 +22,7 @@ from app.db import migrate
 from app.settings import Settings
 from app.supervisor import Supervisor, stop_on_sigterm
 from sampler import metrics
+from sampler.text import words_of
 
 HERE = Path(__file__).resolve().parent
 DATA = HERE.parent / "data" / "demo"
@@ -185,17 +186,19 @@ def show_categories(categories: Any) -> None:
 
 
 def show_samples(categories: Any, documents: Any) -> None:
-    """Print the surest documents of each new category by their titles."""
-    titles = {}
-    for line in (HERE / "unlabeled.ndjson").read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
-        titles[row["key"]] = row["text"].partition("\n")[0]
+    """Print titles of documents of each new category: the surest ones, and of these the richest in its top words."""
+    lines = (HERE / "unlabeled.ndjson").read_text(encoding="utf-8").splitlines()
+    texts = {row["key"]: row["text"] for row in map(json.loads, lines)}
     for category in categories:
-        if not category["known"]:
-            held = [document for document in documents if document["category"] == category["category"]]
-            held.sort(key=lambda document: (-document["probability"], document["key"]))
-            for document in held[:SAMPLES]:
-                console.print(f"[green]{category['name']}[/green] {document['key']} {titles[document['key']]}")
+        if category["known"]:
+            continue
+        top_words = {word["word"] for word in category["top_words"]}
+        held = [document for document in documents if document["category"] == category["category"]]
+        richness = {key: len(top_words & set(words_of(texts[key]))) for key in (document["key"] for document in held)}
+        held.sort(key=lambda document: (-document["probability"], -richness[document["key"]], document["key"]))
+        for document in held[:SAMPLES]:
+            title = texts[document["key"]].partition("\n")[0]
+            console.print(f"[green]{category['name']}[/green] {document['key']} {title}")
 
 
 def show_scores(categories: Any, documents: Any) -> None:
