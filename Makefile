@@ -6,7 +6,7 @@ PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3; do \
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo run test test-slow format lock clean
+.PHONY: demo run test test-slow test-cluster format lock clean
 
 demo: .venv/installed  ## categorize the sample corpus and look at the answer
 	@$(BIN)/python -m examples.demo
@@ -20,8 +20,11 @@ test: .venv/tested  ## everything but slow statistics and benchmarks
 	$(BIN)/mypy
 	$(BIN)/python -m pytest
 
-test-slow: .venv/tested  ## statistics that take minutes
+test-slow: .venv/tested  ## statistics and crash loops that take minutes
 	$(BIN)/python -m pytest -m slow
+
+test-cluster: .venv/tested  ## three hosts in network namespaces; needs root and iproute2
+	$(BIN)/python -m pytest tests/cluster -m cluster
 
 .venv/installed: requirements.lock pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Newfound needs Python 3.11, 3.12 or 3.13; none was found. Try make PYTHON=/path/to/python3.11"; exit 1; }

@@ -1,10 +1,15 @@
 """newfound serve | api | worker | migrate: the service's processes, started from a shell."""
 
 import argparse
+import hashlib
+import importlib.util
 import logging
 import os
+import signal
+import socket
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import uvicorn
 
@@ -22,7 +27,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands.add_parser("serve", help="migrate, then run API and workers until Ctrl-C").set_defaults(run=serve)
     commands.add_parser("api", help="run the API alone").set_defaults(run=api)
     worker_parser = commands.add_parser("worker", help="run one worker alone")
-    worker_parser.add_argument("--name", default=f"worker-{os.getpid()}", help="its name, unlike any other's")
+    worker_parser.add_argument(
+        "--name", default=f"{socket.gethostname()}-{os.getpid()}", help="its name, unlike any other's"
+    )
     worker_parser.set_defaults(run=worker)
     commands.add_parser("migrate", help="bring the database's schema up to date").set_defaults(run=migrate_database)
     parsed = parser.parse_args(arguments)
@@ -52,6 +59,8 @@ def serve(settings: Settings, _: argparse.Namespace) -> int:
 def api(settings: Settings, _: argparse.Namespace) -> int:
     """The API in this process."""
     check_schema(connect(settings.database))
+    # Uvicorn ends its requests, then raises the signal that it got once more: an end that was asked for is no error.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     uvicorn.run(
         "app.main:create_app",
         factory=True,
@@ -66,8 +75,24 @@ def worker(settings: Settings, parsed: argparse.Namespace) -> int:
     """A Celery worker in place of this process. By name, not by import: app does not know worker."""
     check_schema(connect(settings.database))
     celery = [sys.executable, "-m", "celery", "--app", "worker.tasks", "worker", "--pool", "prefork"]
-    options = ["--without-gossip", "--without-mingle", "--without-heartbeat", "--hostname", f"{parsed.name}@newfound"]
-    os.execv(sys.executable, celery + options)
+    options = ["--without-gossip", "--without-mingle", "--without-heartbeat", "--loglevel", "INFO"]
+    name = ["--hostname", f"{parsed.name}@newfound"]
+    kernels = {"NUMBA_CACHE_DIR": str(kernel_cache(settings))}
+    os.execve(sys.executable, celery + options + name, os.environ | kernels)
+
+
+def kernel_cache(settings: Settings) -> Path:
+    """Where this version's compiled kernels are kept: in NUMBA_CACHE_DIR, or else in the data folder.
+
+    Each version of the sampler has a folder of its own there: numba's index of a file holds references into
+    other files, and cannot be read at all once one of those has changed.
+    """
+    [folder] = importlib.util.find_spec("sampler").submodule_search_locations  # type: ignore[union-attr, misc]
+    version = hashlib.sha256()
+    for source in sorted(Path(folder).glob("*.py")):
+        version.update(source.read_bytes())
+    base = Path(os.environ.get("NUMBA_CACHE_DIR") or settings.data_folder / "kernels")
+    return base.absolute() / version.hexdigest()[:12]
 
 
 def migrate_database(settings: Settings, _: argparse.Namespace) -> int:

@@ -9,6 +9,7 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Double, Engine, create_engine, event
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import make_url
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import Session, sessionmaker
@@ -18,6 +19,17 @@ from sqlalchemy.sql.functions import FunctionElement
 import migrations
 
 PRAGMAS = ("journal_mode=WAL", "synchronous=NORMAL", "busy_timeout=10000", "foreign_keys=ON")
+
+# A database that is cut off is given up within half a minute; the network's own patience is hours.
+POSTGRES_TIMEOUTS = {
+    "connect_timeout": 10,  # seconds
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 25_000,  # milliseconds
+}
+# A writer that is frozen in mid-transaction holds locks: the server ends it then, and nobody waits longer for one.
+LOCK_MILLISECONDS = 30_000
 
 # FastAPI answers on 40 threads; each may hold a connection, so none waits for another's answer.
 POOL_SIZE, POOL_OVERFLOW = 5, 35
@@ -42,11 +54,17 @@ class Database:
 
 def connect(url: str) -> Database:
     """The database at a URL; nothing is opened before the first transaction."""
-    engine = create_engine(url, pool_size=POOL_SIZE, max_overflow=POOL_OVERFLOW, pool_pre_ping=True)
-    if engine.dialect.name == "sqlite":
+    is_sqlite = make_url(url).get_backend_name() == "sqlite"
+    timeouts = {} if is_sqlite else POSTGRES_TIMEOUTS
+    engine = create_engine(
+        url, pool_size=POOL_SIZE, max_overflow=POOL_OVERFLOW, pool_pre_ping=True, connect_args=timeouts
+    )
+    if is_sqlite:
         make_folder(url)
         event.listen(engine, "connect", set_pragmas)
         event.listen(engine, "begin", begin)
+    else:
+        event.listen(engine, "begin", limit_locks)
     reading = engine.execution_options(readonly=True)
     return Database(engine, sessionmaker(engine, expire_on_commit=False), sessionmaker(reading, expire_on_commit=False))
 
@@ -73,6 +91,13 @@ def begin(connection: Connection) -> None:
     """
     readonly = connection.get_execution_options().get("readonly", False)
     connection.exec_driver_sql("BEGIN" if readonly else "BEGIN IMMEDIATE")
+
+
+def limit_locks(connection: Connection) -> None:
+    """Begin a transaction on PostgreSQL; readers may idle, as one that feeds the tokenizer does."""
+    if not connection.get_execution_options().get("readonly", False):
+        for limit in ("idle_in_transaction_session_timeout", "lock_timeout"):
+            connection.exec_driver_sql(f"SET LOCAL {limit} = {LOCK_MILLISECONDS}")
 
 
 class DatabaseClock(FunctionElement[float]):
@@ -132,3 +157,8 @@ def check_schema(database: Database) -> None:
             f"the schema of {database.engine.url!r} is at {current or 'no revision'}, not at {head}: "
             "run `newfound migrate` first"
         )
+
+
+def upsert(session: Session, table: type[Any]) -> Any:
+    """An INSERT that knows ON CONFLICT, in the words of the session's database."""
+    return {"postgresql": postgresql.insert, "sqlite": sqlite.insert}[session.get_bind().dialect.name](table)

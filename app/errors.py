@@ -49,7 +49,7 @@ class JobNotFound(ServiceError):
 
 
 class CorpusInUse(ServiceError):
-    """A job over the corpus is queued or running."""
+    """A job over the corpus is queued, running or paused."""
 
 
 class NothingToCategorize(ServiceError):
@@ -60,8 +60,16 @@ class JobFinished(ServiceError):
     """The job has already ended, so it can no longer be cancelled."""
 
 
+class JobNotPausable(ServiceError):
+    """Only a queued or running job can be paused."""
+
+
 class JobNotResumable(ServiceError):
-    """Only a cancelled or failed job can be resumed."""
+    """Only a paused, cancelled or failed job can be resumed."""
+
+
+class JobNotExtendable(ServiceError):
+    """Only a succeeded job can be extended, and not without bounds."""
 
 
 class ResultsNotReady(ServiceError):
@@ -94,6 +102,12 @@ class NothingAccepted(ServiceError):
 
 class MalformedRequest(ServiceError):
     """The request is malformed."""
+
+    status = HTTPStatus.UNPROCESSABLE_ENTITY
+
+
+class IdempotencyKeyReused(ServiceError):
+    """The idempotency key belongs to a request with another body."""
 
     status = HTTPStatus.UNPROCESSABLE_ENTITY
 

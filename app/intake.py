@@ -1,6 +1,6 @@
 """Uploads: bytes to rows, batch by batch, with a reason for every line that cannot be used."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterable
 from dataclasses import dataclass, field
 
 from sqlalchemy import func, insert, select, update
@@ -8,7 +8,8 @@ from sqlalchemy.orm import Session, sessionmaker
 from starlette.concurrency import run_in_threadpool
 
 from app.csv_rows import CsvReader
-from app.errors import CorpusNotFound, NothingAccepted, UploadTooLarge
+from app.errors import CorpusNotFound, IdempotencyKeyReused, NothingAccepted, UploadTooLarge
+from app.idempotency import touch
 from app.models import Corpus, Document
 from app.rows import BadLine, NdjsonReader, Row
 
@@ -66,19 +67,15 @@ class Batch:
 
 
 async def receive(
-    chunks: AsyncIterator[bytes],
-    reader: NdjsonReader | CsvReader,
-    sessions: sessionmaker[Session],
-    corpus_id: str,
-    max_bytes: int,
+    chunks: AsyncIterable[bytes], reader: NdjsonReader | CsvReader, store: "Store", max_bytes: int
 ) -> Report:
     """Store the rows of an upload as documents of a corpus, in short transactions while it comes in.
 
     Holds one batch and one line at most. Raises MalformedRequest for a CSV file without a usable header,
-    NothingAccepted if no line was usable, UploadTooLarge past `max_bytes` (what came before stays), and
-    CorpusNotFound.
+    NothingAccepted if no line was usable, UploadTooLarge past `max_bytes` (what came before stays),
+    CorpusNotFound, and IdempotencyKeyReused for lines unlike those that came before under the key.
     """
-    report, batch, store = Report(), Batch(), Store(sessions, corpus_id)
+    report, batch = Report(), Batch()
     bytes_left = max_bytes
     async for chunk in chunks:
         for found in reader.feed(chunk[:bytes_left]):
@@ -102,12 +99,26 @@ async def receive(
     return report
 
 
-class Store:
-    """Writes the batches of one upload."""
+async def pass_by(chunks: AsyncIterable[bytes], max_bytes: int) -> None:
+    """Read an upload that is not to be stored. Raises UploadTooLarge."""
+    bytes_left = max_bytes
+    async for chunk in chunks:
+        bytes_left -= len(chunk)
+        if bytes_left < 0:
+            raise UploadTooLarge(f"the upload is larger than {max_bytes} bytes")
 
-    def __init__(self, sessions: sessionmaker[Session], corpus_id: str) -> None:
+
+class Store:
+    """Writes the batches of one upload; under an idempotency key, only lines that are not here yet.
+
+    `upload_id` is the row of the key. A batch is written as a whole or not at all, and an upload that is
+    sent again falls into the same batches: so documents without a key get the numbers they would have got.
+    """
+
+    def __init__(self, sessions: sessionmaker[Session], corpus_id: str, upload_id: int | None = None) -> None:
         self.sessions = sessions
         self.corpus_id = corpus_id
+        self.upload_id = upload_id
         self.version = -1  # of the corpus after this upload's last batch
         self.n_documents = 0  # in the corpus at that version
 
@@ -117,15 +128,40 @@ class Store:
         A row whose key is taken becomes a bad line. The corpus row is locked by the new version, so
         what is looked up here stays true until the commit, whoever else uploads.
         """
+        here: list[Row] = []
         if batch.rows:
             with self.sessions.begin() as session:
-                version = self.next_version(session)
-                rows = self.with_keys(session, batch)
-                if rows:
-                    session.execute(insert(Document), [self.values(row, version) for row in rows])
-            self.version, self.n_documents = version, self.n_documents + len(rows)
-            batch.rows = rows
-        report.add(batch.rows, batch.bad_lines)
+                is_open = self.upload_id is None or touch(session, self.upload_id)
+                here = self.already_here(session, batch)
+                lines = {row.line for row in here}
+                batch.rows = [row for row in batch.rows if row.line not in lines]
+                if batch.rows:
+                    self.insert(session, batch, is_open)
+        report.add(here + batch.rows, batch.bad_lines)
+
+    def already_here(self, session: Session, batch: Batch) -> list[Row]:
+        """The batch's rows that an earlier try of this upload has stored. Raises IdempotencyKeyReused."""
+        if self.upload_id is None:
+            return []
+        lines = Document.line.between(batch.rows[0].line, batch.rows[-1].line)
+        stored = session.scalars(select(Document).where(Document.upload_id == self.upload_id, lines))
+        by_line = {document.line: document for document in stored}
+        here = [row for row in batch.rows if row.line in by_line]
+        for row in here:
+            first = by_line[row.line]
+            if (first.text, first.label, first.key) != (row.text, row.label, row.key or first.key):
+                raise IdempotencyKeyReused(f"line {row.line} is not the one that came before under the key")
+        return here
+
+    def insert(self, session: Session, batch: Batch, is_open: bool) -> None:
+        """Insert the batch's rows under a new version of the corpus; an upload that has ended takes no more."""
+        version = self.next_version(session)
+        batch.rows = self.with_keys(session, batch)
+        if batch.rows:
+            if not is_open:
+                raise IdempotencyKeyReused("an upload under this key, with another body, has ended meanwhile")
+            session.execute(insert(Document), [self.values(row, version) for row in batch.rows])
+        self.version, self.n_documents = version, self.n_documents + len(batch.rows)
 
     def next_version(self, session: Session) -> int:
         """Lock the corpus under a new version, and know how many documents it holds."""
@@ -185,6 +221,8 @@ class Store:
             "key": row.key,
             "text": row.text,
             "label": row.label,
+            "upload_id": self.upload_id,
+            "line": None if self.upload_id is None else row.line,
         }
 
 

@@ -22,6 +22,9 @@ class ChainProgress(BaseModel):
     sweeps_done: int
     n_categories: int | None
     sweeps_per_second: float | None
+    digest: str | None = Field(
+        description="SHA-256 over all states up to the last save, in hex: equal for equal runs, whatever befell them."
+    )
 
 
 class Progress(BaseModel):
@@ -35,6 +38,7 @@ class Progress(BaseModel):
     seconds_left: float | None = Field(description="At this rate; null while nothing runs.")
     n_categories: int | None = Field(description="Of the chain that is furthest.")
     chains: list[ChainProgress]
+    note: str | None = Field(description="Why a live job does not get on, where that is known.")
 
 
 class Links(BaseModel):
@@ -46,6 +50,7 @@ class Links(BaseModel):
     documents: str
 
 
+DIGEST = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 JOB: dict[str, Any] = {
     "id": JOB_ID,
     "corpus_id": CORPUS_ID,
@@ -68,9 +73,17 @@ JOB: dict[str, Any] = {
         "seconds_left": 25.0,
         "n_categories": 11,
         "chains": [
-            {"chain": 0, "status": "running", "sweeps_done": 160, "n_categories": 11, "sweeps_per_second": 10.5},
-            {"chain": 1, "status": "running", "sweeps_done": 140, "n_categories": 10, "sweeps_per_second": 9.5},
+            {
+                "chain": chain,
+                "status": "running",
+                "sweeps_done": sweeps,
+                "n_categories": 11 - chain,
+                "sweeps_per_second": rate,
+                "digest": DIGEST,
+            }
+            for chain, sweeps, rate in ((0, 160, 10.5), (1, 140, 9.5))
         ],
+        "note": None,
     },
     "links": {
         "self": f"/v1/jobs/{JOB_ID}",
@@ -277,13 +290,3 @@ class DocumentPage(BaseModel):
 
     documents: list[DocumentOut]
     next: str | None
-
-
-class HealthOut(BaseModel):
-    """The service answers, and so does its database."""
-
-    model_config = example(status="ok", version="0.1.0", schema="0001")
-
-    status: str
-    version: str
-    schema_: str = Field(serialization_alias="schema", description="Revision of the database schema.")

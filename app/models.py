@@ -21,6 +21,7 @@ from app.db import now
 
 MAX_NAME = 200  # characters of a corpus name or a label
 MAX_KEY = 500  # characters
+MAX_SWEEPS = 1_000_000  # of a chain
 
 # SQLite numbers rows by itself only in a column of type INTEGER, which holds 64 bits there.
 RowId = BigInteger().with_variant(Integer(), "sqlite")
@@ -77,8 +78,15 @@ class Document(Base):
     key: Mapped[str] = mapped_column(String(MAX_KEY))
     text: Mapped[str]
     label: Mapped[str | None] = mapped_column(String(MAX_NAME))
+    # Of an upload with an idempotency key, while that is kept: a line that is here is not taken in again.
+    upload_id: Mapped[int | None] = mapped_column(ForeignKey("idempotent_requests.id", ondelete="SET NULL"))
+    line: Mapped[int | None]
 
-    __table_args__ = (UniqueConstraint("corpus_id", "key"), Index(None, "corpus_id", "id"))
+    __table_args__ = (
+        UniqueConstraint("corpus_id", "key"),
+        Index(None, "corpus_id", "id"),
+        Index(None, "upload_id", "line", unique=True),
+    )
 
 
 class Encoding(Base):
@@ -102,7 +110,7 @@ class Encoding(Base):
 
 
 class Job(Base):
-    """One categorization of a corpus version. Its status changes in lifecycle.py alone."""
+    """One categorization of a corpus version. Its status changes in lifecycle.py and leases.py alone."""
 
     __tablename__ = "jobs"
 
@@ -110,7 +118,7 @@ class Job(Base):
     corpus_id: Mapped[str] = parent("corpora.id", index=True)
     corpus_version: Mapped[int]
     settings: Mapped[dict[str, Any]]  # text, model, hyperparameters, sweeps, burn_in, chains, seed
-    status: Mapped[str] = mapped_column(String(20))  # queued running succeeded failed cancelled
+    status: Mapped[str] = mapped_column(String(20))  # queued running paused succeeded failed cancelled
     error: Mapped[str | None]
     encoding_id: Mapped[int | None] = mapped_column(ForeignKey("encodings.id"), index=True)
     created_at: Mapped[float] = mapped_column(default=now())
@@ -121,7 +129,7 @@ class Job(Base):
 
 
 class Unit(Base):
-    """A leasable piece of a job, and who holds it. Its status changes in lifecycle.py alone."""
+    """A leasable piece of a job, and who holds it. Its status changes in lifecycle.py and leases.py alone."""
 
     __tablename__ = "units"
 
@@ -137,7 +145,8 @@ class Unit(Base):
     n_sweeps: Mapped[int] = mapped_column(default=0)
     n_categories: Mapped[int | None]
     sweeps_per_second: Mapped[float | None]
-    error: Mapped[str | None]
+    digest: Mapped[str | None] = mapped_column(String(64))  # of the chain's states, a hash chain in hex
+    error: Mapped[str | None]  # the last one since the last save
 
     __table_args__ = (UniqueConstraint("job_id", "kind", "chain"), Index(None, "status", "lease_until"))
 
@@ -211,3 +220,30 @@ class Summary(Base):
     job_id: Mapped[str] = parent("jobs.id", primary_key=True)
     best_chain: Mapped[int]
     data: Mapped[dict[str, Any]]  # {"n_new": {"3": 120}, "n_new_with_documents": {"2": 120}}: draws by value
+
+
+class Worker(Base):
+    """When a worker last said that it lives."""
+
+    __tablename__ = "workers"
+
+    name: Mapped[str] = mapped_column(String(MAX_NAME), primary_key=True)
+    seen_at: Mapped[float]
+
+
+class IdempotentRequest(Base):
+    """A request under a key of its client's, and the answer that a repeat gets; kept for a day."""
+
+    __tablename__ = "idempotent_requests"
+
+    id: Mapped[int] = mapped_column(RowId, primary_key=True)
+    scope: Mapped[str]  # method and path
+    key: Mapped[str] = mapped_column(String(MAX_NAME))
+    # Null while an upload is under way or broken off, as are the parts of the answer.
+    digest: Mapped[str | None] = mapped_column(String(64))  # SHA-256 of the body
+    status: Mapped[int | None]
+    headers: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    body: Mapped[str | None]
+    created_at: Mapped[float] = mapped_column(default=now(), index=True)
+
+    __table_args__ = (UniqueConstraint("scope", "key"),)

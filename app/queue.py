@@ -1,10 +1,14 @@
 """The Celery application and the one message there is: a unit's id, a wake-up call."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from celery import Celery
+from kombu.transport import redis
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session, sessionmaker
 
+from app import leases
 from app.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -15,6 +19,24 @@ POLLING_SECONDS = 0.2
 CONNECT_SECONDS, SOCKET_SECONDS = 2, 10  # a broker that does not answer holds up a request no longer
 
 celery = Celery("newfound")
+
+
+class ForgivingQoS(redis.QoS):
+    """Forgets a delivery even if Redis, being away, does not take its acknowledgement.
+
+    Kombu's own keeps it then, and a worker that holds one message at a time takes no other for ever.
+    Redis may deliver the message again; the claim makes that harmless.
+    """
+
+    def ack(self, delivery_tag: str) -> None:
+        """Acknowledge a delivery."""
+        try:
+            self._remove_from_indices(delivery_tag).execute()
+        finally:
+            super(redis.QoS, self).ack(delivery_tag)
+
+
+redis.Channel.QoS = ForgivingQoS
 
 
 def configure(settings: Settings) -> None:
@@ -35,10 +57,11 @@ def configure(settings: Settings) -> None:
         # and none waits behind a long leg. Who works on what is decided by the lease, not by the broker.
         task_acks_late=True,
         worker_prefetch_multiplier=1,
-        worker_disable_prefetch=True,
+        worker_disable_prefetch=settings.broker.startswith("redis"),  # it exists there alone
         worker_concurrency=1,
         # A leg goes on without the broker: all it needs is the database.
         worker_cancel_long_running_tasks_on_connection_loss=False,
+        worker_lost_wait=1.0,  # seconds until a killed child counts as lost and another takes its place
         worker_hijack_root_logger=False,
         worker_redirect_stdouts=False,
     )
@@ -61,16 +84,32 @@ def transport_options(settings: Settings) -> dict[str, object]:
     }
 
 
-def send(unit_ids: Iterable[int]) -> None:
-    """Send a wake-up call for each unit; to be called after the commit.
+def send(unit_ids: Sequence[int]) -> bool:
+    """Send a wake-up call for each unit; False, and a line in the log, if the broker does not take them all.
 
-    A failure is logged, not raised: the reaper sends again what nobody claims. So one short attempt is
-    enough, over a connection of its own: a pooled one may have died with the broker, or in a fork.
+    One short attempt, over a connection of its own: a pooled one may have died with the broker, or in a fork.
     """
-    unit_ids = list(unit_ids)
+    if not unit_ids:
+        return True
     try:
         with celery.connection_for_write() as connection:
             for unit_id in unit_ids:
                 celery.send_task(LEG, args=[unit_id], connection=connection, retry=False, ignore_result=True)
     except Exception as error:  # each transport has errors of its own
         logger.warning("the broker took no message for units %s, the reaper sends them again: %r", unit_ids, error)
+        return False
+    return True
+
+
+def wake(sessions: sessionmaker[Session], unit_ids: Sequence[int]) -> None:
+    """Wake a worker up for each unit; to be called after the commit that made them ready.
+
+    Never fails: what cannot be sent from here is due at once, for the next reaper that has a broker.
+    """
+    if send(unit_ids):
+        return
+    try:
+        with sessions.begin() as session:
+            leases.make_due(session, unit_ids)
+    except SQLAlchemyError:
+        logger.warning("units %s are sent again when their time is up", unit_ids, exc_info=True)

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, computed_field, model_validator
 
-from app.models import MAX_NAME
+from app.models import MAX_NAME, MAX_SWEEPS
 from sampler.hyperparameters import LIMITS, CategoryStep, Hyperparameters
 from sampler.text import NO_STOP_WORDS, STOP_WORD_LANGUAGES, TextOptions
 
@@ -18,7 +18,7 @@ HYPERPARAMETERS = Hyperparameters()
 SWEEPS, CHAINS = 500, 2
 MAX_INTEGER = 2**31 - 1  # of an INTEGER column
 
-Status = Literal["queued", "running", "succeeded", "failed", "cancelled"]
+Status = Literal["queued", "running", "paused", "succeeded", "failed", "cancelled"]
 UnitStatus = Literal["waiting", "ready", "running", "done"]
 Stage = Literal["encode", "sample", "conclude", "done"]
 
@@ -227,9 +227,9 @@ class SettingsIn(BaseModel):
     text: TextIn = TextIn()
     model: Literal["lbpl-ntm"] = "lbpl-ntm"
     hyperparameters: HyperparametersIn = HyperparametersIn()
-    sweeps: int = Field(default=SWEEPS, ge=1, le=1_000_000)
+    sweeps: int = Field(default=SWEEPS, ge=1, le=MAX_SWEEPS)
     burn_in: int | None = Field(
-        default=None, ge=0, lt=1_000_000, description="Sweeps whose draws are dropped; default: half of the sweeps."
+        default=None, ge=0, lt=MAX_SWEEPS, description="Sweeps whose draws are dropped; default: half of the sweeps."
     )
     chains: int = Field(default=CHAINS, ge=1, le=64)
     seed: int = Field(default=0, ge=0, le=2**63 - 1)
@@ -263,3 +263,22 @@ class JobIn(SettingsIn):
     def settings(self) -> dict[str, Any]:
         """The settings in full, as a job keeps them."""
         return self.model_dump(exclude={"corpus_id"})
+
+
+class ExtensionIn(BaseModel):
+    """What a succeeded job is to do besides."""
+
+    model_config = request_example(sweeps=200)
+
+    sweeps: int = Field(ge=1, lt=MAX_SWEEPS, description="Sweeps to be added to each chain.")
+
+
+class HealthOut(BaseModel):
+    """The service answers, and so does its database."""
+
+    model_config = example(status="ok", version="0.1.0", schema="0002", workers=2)
+
+    status: str
+    version: str
+    schema_: str = Field(serialization_alias="schema", description="Revision of the database schema.")
+    workers: int = Field(description="Workers that were seen of late.")

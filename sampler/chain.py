@@ -11,9 +11,12 @@ from sampler import collapsed, streams
 from sampler.assignments import EMPTY, UNBORN, Assignments, Counts, recount, with_slots
 from sampler.concentration import resample_alpha, resample_gamma
 from sampler.corpus import UNLABELED, Array, Corpus, validate
+from sampler.digest import first_digest, next_digest
 from sampler.hyperparameters import Hyperparameters
 from sampler.start import first_assignments
 from sampler.streams import Step
+
+MAX_TOKENS = 2**31 - 1  # slots of tables are int32
 
 
 class Tally(NamedTuple):
@@ -51,16 +54,17 @@ class State:
     assignments: Assignments
     counts: Counts
     tally: Tally
+    digest: str  # of all states so far
 
 
 def start(corpus: Corpus, hyperparameters: Hyperparameters, seed: int, chain: int) -> State:
     """A chain before its first sweep, with concentrations at their prior means.
 
-    Raises ValueError for a corpus that is malformed or has no token.
+    Raises ValueError for a corpus that is malformed, has no token or too many.
     """
     validate(corpus)
-    if corpus.n_tokens == 0:
-        raise ValueError("the corpus has no token")
+    if not 0 < corpus.n_tokens <= MAX_TOKENS:
+        raise ValueError(f"the corpus has {corpus.n_tokens} tokens, not between 1 and {MAX_TOKENS}")
     assignments = first_assignments(corpus, hyperparameters, seed, chain)
     assignments.identity[: corpus.n_known] = np.arange(corpus.n_known)
     state = State(
@@ -73,6 +77,7 @@ def start(corpus: Corpus, hyperparameters: Hyperparameters, seed: int, chain: in
         assignments=assignments,
         counts=recount(corpus, assignments, hyperparameters.n_topics),
         tally=Tally(0, np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int32)),
+        digest=first_digest(corpus, hyperparameters, seed, chain),
     )
     name_new_categories(state)
     return state
@@ -87,6 +92,7 @@ def sweep(corpus: Corpus, hyperparameters: Hyperparameters, state: State) -> Dra
     collapsed.sample_topics(corpus, state.assignments, state.counts, hyperparameters.zeta, hyperparameters.beta, key)
     sample_concentrations(corpus, hyperparameters, state)
     name_new_categories(state)
+    state.digest = next_digest(state.digest, state.assignments, state.alpha, state.gamma)
     return look(corpus, hyperparameters, state)
 
 

@@ -75,6 +75,7 @@ def dump(corpus: Corpus, state: State) -> bytes:
         "alpha": state.alpha.hex(),
         "gamma": state.gamma.hex(),
         "n_draws": state.tally.n_draws,
+        "digest": state.digest,
     }
     return pack(
         facts,
@@ -118,6 +119,7 @@ def load(corpus: Corpus, hyperparameters: Hyperparameters, data: bytes) -> State
         assignments=assignments,
         counts=recount(corpus, assignments, hyperparameters.n_topics),
         tally=Tally(facts["n_draws"], arrays["tally_document"], arrays["tally_identity"], arrays["tally_hits"]),
+        digest=facts["digest"],
     )
 
 

@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 from app import db
 from app.db import Database
 from app.main import create_app
-from app.models import Corpus
+from app.models import Corpus, IdempotentRequest, Worker
 from app.settings import Settings
 
 numbers = itertools.count()
@@ -97,7 +97,8 @@ def database(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Itera
     else:
         database = db.connect(request.getfixturevalue("migrated_postgres"))
         with database.sessions.begin() as session:
-            session.execute(delete(Corpus))  # and with the corpora all there is
+            for table in (Corpus, IdempotentRequest, Worker):  # and with the corpora all else
+                session.execute(delete(table))
     yield database
     database.engine.dispose()
 

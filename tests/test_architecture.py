@@ -97,6 +97,36 @@ def test_the_sampler_opens_no_file_and_keeps_no_global_random_state(path: Path) 
             assert node.attr in ("Generator", "BitGenerator", "PCG64", "Philox", "SeedSequence", "default_rng")
 
 
+def test_a_status_changes_in_lifecycle_alone() -> None:
+    """Law 4. Leases are its lower half; no other file gives a status to an UPDATE or to a row's attribute."""
+    changing = {ROOT / "app" / "lifecycle.py", ROOT / "app" / "leases.py"}
+    found = {path for path in files("app", "worker") if any(changes_a_status(ast.parse(path.read_text())))}
+    assert found == changing
+
+
+def changes_a_status(tree: ast.Module) -> Iterator[bool]:
+    """Whether a piece of a file is `values(status=...)`, `values({"status": ...})` or `row.status = ...`.
+
+    The HTTP status that is kept with a repeatable request, `status=answer.status`, is none of a job.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "values":
+            yield from (word.arg == "status" and not is_of_an_answer(word.value) for word in node.keywords)
+            yield from (
+                isinstance(key, ast.Constant) and key.value == "status"
+                for argument in node.args
+                if isinstance(argument, ast.Dict)
+                for key in argument.keys
+            )
+        if isinstance(node, ast.Assign):
+            yield from (isinstance(target, ast.Attribute) and target.attr == "status" for target in node.targets)
+
+
+def is_of_an_answer(value: ast.expr) -> bool:
+    """Whether a value is the status of an HTTP answer."""
+    return ast.unparse(value) == "answer.status"
+
+
 def test_nobody_calls_commit() -> None:
     """A transaction is a with block (law 3)."""
     for path in files("app", "worker"):

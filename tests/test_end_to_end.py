@@ -223,9 +223,10 @@ def test_an_interrupted_demo_leaves_no_process() -> None:
         for line in demo.stdout:
             if line.startswith("Uploaded unlabeled.ndjson"):
                 break
-        time.sleep(2)  # the job is under way
-        children = psutil.Process(demo.pid).children(recursive=True)
-        assert len(children) >= 5  # the API, two workers, a child of each
+        started = psutil.Process(demo.pid)
+        # the API, two workers, a child of each
+        wait_for(lambda: len(started.children(recursive=True)) >= 5, "the job is under way")
+        children = started.children(recursive=True)
         demo.send_signal(signal.SIGINT)
         output, _ = demo.communicate(timeout=30)
         assert demo.returncode == 130
@@ -235,4 +236,4 @@ def test_an_interrupted_demo_leaves_no_process() -> None:
     finally:
         if demo.poll() is None:
             os.killpg(demo.pid, signal.SIGKILL)
-            demo.wait()
+            demo.communicate()

@@ -5,7 +5,7 @@ import threading
 import time
 from types import TracebackType
 
-from app import lifecycle
+from app import leases
 from app.db import Database
 from app.settings import Settings
 
@@ -42,7 +42,7 @@ class Heartbeat:
             asked_at = time.monotonic()
             try:
                 with self.database.sessions.begin() as session:
-                    held = lifecycle.renew(session, self.unit_id, self.token, self.settings.lease_seconds)
+                    held = leases.renew(session, self.unit_id, self.token, self.settings.lease_seconds)
             except Exception:
                 logger.warning("unit %d: the lease was not renewed", self.unit_id, exc_info=True)
                 continue

@@ -4,27 +4,30 @@ import logging
 import secrets
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.orm import Session
 
-from app import lifecycle
+from app import leases
 from app.db import Database
 from app.errors import LeaseLost
 from app.models import Job, Unit
 from app.settings import Settings
 from sampler import chain, consensus, text
 from sampler.corpus import Corpus
-from sampler.hyperparameters import Hyperparameters
 from worker import store
 from worker.heartbeat import Heartbeat
-from worker.store import Stored
+from worker.store import Rows, Stored
 
 logger = logging.getLogger(__name__)
 
 TOP_WORDS = 10
+
+Result = TypeVar("Result")
+AWAY = (OperationalError, InterfaceError)  # the database does not answer, is locked, or its disk is full
 
 
 class Leg(NamedTuple):
@@ -34,130 +37,204 @@ class Leg(NamedTuple):
     settings: Settings
     unit: Unit
     job: Job
-    must_stop: Callable[[], bool]  # asked between sweeps: the lease is lost, the job over or the worker leaving
+    leaving: Callable[[], bool]  # asked between sweeps: the worker is to end
+    lease_is_lost: Callable[[], bool]  # asked between sweeps: lost, or the job has ended
 
-    def saved(
-        self, session: Session, n_sweeps: int = 0, n_categories: int | None = None, rate: float | None = None
-    ) -> bool:
+    @property
+    def token(self) -> str:
+        """What every write of this leg carries."""
+        return str(self.unit.token)
+
+    def must_stop(self) -> bool:
+        """Whether this sweep is to be the last one."""
+        return self.leaving() or self.lease_is_lost()
+
+    def write(self, work: Callable[[Session], Result]) -> Result:
+        """Do the work in one transaction, again and again while the database is away or its disk is full.
+
+        The fence decides whether it may still be done by then: what another leg has taken over raises LeaseLost.
+        """
+        while True:
+            try:
+                with self.database.sessions.begin() as session:
+                    return work(session)
+            except AWAY as error:
+                if self.leaving():
+                    raise
+                logger.warning("job %s: nothing can be saved, trying again: %s", self.job.id, error.orig)
+                time.sleep(self.settings.save_seconds)
+
+    def saved(self, session: Session, **progress: Any) -> bool:
         """Fence a write and note the progress; False if the job is over."""
-        token, seconds = str(self.unit.token), self.settings.lease_seconds
-        return lifecycle.saved(session, self.unit.id, token, seconds, n_sweeps, n_categories, rate)
+        nothing = {"n_sweeps": self.unit.n_sweeps, "n_categories": None, "sweeps_per_second": None}
+        return leases.saved(session, self.unit.id, self.token, self.settings.lease_seconds, **(nothing | progress))
 
     def finish(self, session: Session) -> list[int]:
         """End the unit; returns the units to send."""
-        return lifecycle.finish(session, self.unit.id, str(self.unit.token))
+        return leases.finish(session, self.unit.id, self.token)
+
+    def release(self, session: Session) -> list[int]:
+        """End the leg before its unit is done; returns the unit, to be sent again, if its job goes on."""
+        return [self.unit.id] if leases.release(session, self.unit.id, self.token) else []
+
+    def fail(self, session: Session, error: Exception) -> None:
+        """Fail the job with the reason."""
+        reason = f"{self.unit.kind}: {type(error).__name__}: {error}"
+        leases.fail(session, self.unit.id, self.token, reason)
 
 
 def run(database: Database, settings: Settings, unit_id: int, leaving: Callable[[], bool]) -> list[int]:
     """Run one leg of the unit; returns the ids of the units to send next.
 
     Nothing happens if another leg holds the unit or its job is over. An error of the work itself fails the
-    job; without the database nothing can be said, and the lease runs out.
+    job. If the database is away at the start, the lease runs out and the unit is sent again.
     """
     token = secrets.token_hex(16)
-    with database.sessions.begin() as session:
-        unit = lifecycle.claim(session, unit_id, token, settings.lease_seconds)
-        if unit is None:
-            return []
-        job = session.get_one(Job, unit.job_id)
-    logger.info("job %s: %s %s begins a leg", job.id, unit.kind, "" if unit.chain is None else unit.chain)
     try:
+        with database.sessions.begin() as session:
+            unit = leases.claim(session, unit_id, token, settings.lease_seconds)
+            if unit is None:
+                return []
+            job = session.get_one(Job, unit.job_id)
+        logger.info("job %s: %s %s begins a leg", job.id, unit.kind, "" if unit.chain is None else unit.chain)
         with Heartbeat(database, settings, unit_id, token) as heartbeat:
-            leg = Leg(database, settings, unit, job, lambda: leaving() or heartbeat.lease_is_lost())
-            return WORK[unit.kind](leg)
+            return work_on(Leg(database, settings, unit, job, leaving, heartbeat.lease_is_lost))
+    except AWAY:
+        logger.exception("unit %d: the database is away; the unit waits to be sent again", unit_id)
+        return []
+
+
+def work_on(leg: Leg) -> list[int]:
+    """Do the unit's kind of work, and end the leg properly whatever becomes of it."""
+    try:
+        return WORK[leg.unit.kind](leg)
     except LeaseLost as error:
-        logger.info("job %s: %s", job.id, error)
-        with database.sessions.begin() as session:
-            lifecycle.release(session, unit_id, token)  # a job that has ended left the lease in our hands
-    except DBAPIError:
-        logger.exception("job %s: the database is away; the unit waits for its lease to run out", job.id)
+        logger.info("job %s: %s", leg.job.id, error)
+        return leg.write(leg.release)  # a job that has ended left the lease in our hands
+    except AWAY:
+        raise
     except Exception as error:
-        logger.exception("job %s: %s failed", job.id, unit.kind)
-        with database.sessions.begin() as session:
-            lifecycle.fail(session, unit_id, token, f"{unit.kind}: {type(error).__name__}: {error}")
-    return []
+        logger.exception("job %s: %s failed", leg.job.id, leg.unit.kind)
+        reason = error
+        leg.write(lambda session: leg.fail(session, reason))
+        return []
 
 
 def encode(leg: Leg) -> list[int]:
     """Turn the corpus version into token arrays, unless an earlier job has done so under the same options."""
     with leg.database.readers.begin() as session:
-        encoding_id = store.find_encoding(session, leg.job)
-        if encoding_id is None:
+        stored = None
+        if store.find_encoding(session, leg.job) is None:
             documents = store.Documents(session, leg.job)
             encoded = text.encode(documents.texts(), documents.labels, store.text_options(leg.job))
             stored = Stored(encoded, np.array(documents.ids, np.int64))
-    with leg.database.sessions.begin() as session:
-        leg.saved(session)
-        if encoding_id is None:
+
+    def save(session: Session) -> list[int]:
+        next_units = leg.finish(session)
+        if stored is not None:
             store.save_encoding(session, leg.job, stored)
-        else:
-            store.point_to_encoding(session, leg.job)
-        return leg.finish(session)
+        store.point_to_encoding(session, leg.job)
+        return next_units
+
+    return leg.write(save)
 
 
 def run_chain(leg: Leg) -> list[int]:
     """Sweep from the last checkpoint on, saving every few seconds, until the leg or the chain is over."""
-    hyperparameters = store.hyperparameters(leg.job)
     with leg.database.readers.begin() as session:
         corpus = store.load_encoding(session, leg.job).encoded.corpus
         state = store.load_state(session, leg.job, leg.unit, corpus)
-    if state is None:
-        state = chain.start(corpus, hyperparameters, leg.job.settings["seed"], int(leg.unit.chain or 0))
+    state = state or first_state(leg, corpus, leg.unit)
     end = time.monotonic() + leg.settings.leg_seconds
     while state.n_sweeps < leg.job.settings["sweeps"]:
         began = time.monotonic()
-        draws = stretch(leg, corpus, hyperparameters, state)
+        draws = stretch(leg, corpus, state)
         rate = len(draws) / max(time.monotonic() - began, 1e-9)
-        with leg.database.sessions.begin() as session:
-            goes_on = leg.saved(session, state.n_sweeps, draws[-1].n_categories, rate)
-            store.save_chain(session, leg.unit, corpus, state, draws)
+        goes_on = leg.write(partial(save_chain, leg, corpus, state, draws, rate))
         is_over = not goes_on or leg.must_stop() or time.monotonic() > end
         if is_over and state.n_sweeps < leg.job.settings["sweeps"]:
-            return released(leg)
-    with leg.database.sessions.begin() as session:
-        return leg.finish(session)
+            return leg.write(leg.release)
+    return leg.write(leg.finish)
 
 
-def stretch(leg: Leg, corpus: Corpus, hyperparameters: Hyperparameters, state: chain.State) -> list[chain.Draw]:
-    """Sweep until it is time to save, at least once; past the burn-in the draws are kept in the tally."""
-    settings = leg.job.settings
+def first_state(leg: Leg, corpus: Corpus, unit: Unit) -> chain.State:
+    """The state of a chain before its first sweep."""
+    return chain.start(corpus, store.hyperparameters(leg.job), leg.job.settings["seed"], int(unit.chain or 0))
+
+
+def stretch(leg: Leg, corpus: Corpus, state: chain.State) -> list[chain.Draw]:
+    """Sweep until it is time to save, at least once."""
     draws: list[chain.Draw] = []
     until = time.monotonic() + leg.settings.save_seconds
-    while not draws or (state.n_sweeps < settings["sweeps"] and time.monotonic() < until and not leg.must_stop()):
-        draws.append(chain.sweep(corpus, hyperparameters, state))
-        if state.n_sweeps > settings["burn_in"]:
-            chain.keep(corpus, state)
+    while not draws or (
+        state.n_sweeps < leg.job.settings["sweeps"] and time.monotonic() < until and not leg.must_stop()
+    ):
+        draws.append(sweep(leg, corpus, state))
     return draws
 
 
-def released(leg: Leg) -> list[int]:
-    """End the leg before its unit is done; the unit is to be sent again if its job goes on."""
-    with leg.database.sessions.begin() as session:
-        sent_again = lifecycle.release(session, leg.unit.id, str(leg.unit.token))
-    return [leg.unit.id] if sent_again else []
+def sweep(leg: Leg, corpus: Corpus, state: chain.State) -> chain.Draw:
+    """One sweep; past the burn-in the draw is kept in the tally."""
+    draw = chain.sweep(corpus, store.hyperparameters(leg.job), state)
+    if state.n_sweeps > leg.job.settings["burn_in"]:
+        chain.keep(corpus, state)
+    return draw
+
+
+def save_chain(
+    leg: Leg, corpus: Corpus, state: chain.State, draws: list[chain.Draw], rate: float, session: Session
+) -> bool:
+    """Save draws and the state that they lead to; False if the job is over."""
+    goes_on = leg.saved(
+        session,
+        n_sweeps=state.n_sweeps,
+        n_categories=draws[-1].n_categories,
+        sweeps_per_second=rate,
+        digest=state.digest,
+    )
+    store.save_chain(session, leg.unit, corpus, state, draws)
+    return goes_on
 
 
 def conclude(leg: Leg) -> list[int]:
-    """Write one row a document and one a category from the chain with the highest mean log joint."""
+    """Write one row a document and one a category from the chain with the highest mean log joint.
+
+    If that chain's last checkpoint is damaged, its missing sweeps are done again, with the same draws.
+    """
     with leg.database.readers.begin() as session:
         stored = store.load_encoding(session, leg.job)
         corpus = stored.encoded.corpus
         best = store.best_chain(session, leg.job)
-        state = store.load_state(session, leg.job, store.chain_unit(session, leg.job, best), corpus)
-    if state is None:
-        raise ValueError(f"chain {best} has no sound checkpoint left")
+        unit = store.chain_unit(session, leg.job, best)
+        state = store.load_state(session, leg.job, unit, corpus)
+    state = state or first_state(leg, corpus, unit)
+    while state.n_sweeps < leg.job.settings["sweeps"]:
+        sweep(leg, corpus, state)
     answers = consensus.conclude(corpus, state.tally)
-    words = consensus.top_words(corpus, answers, TOP_WORDS)
-    with leg.database.sessions.begin() as session:
-        leg.saved(session)
-        store.clear_answers(session, leg.job)
+    categories = store.category_rows(leg.job, stored, answers, consensus.top_words(corpus, answers, TOP_WORDS))
+    leg.write(partial(clear_results, leg))
     for rows in store.answer_rows(leg.job, stored, answers):
-        with leg.database.sessions.begin() as session:
-            leg.saved(session)
-            store.save_answers(session, rows)
-    with leg.database.sessions.begin() as session:
-        store.save_summary(session, leg.job, best, store.category_rows(leg.job, stored, answers, words))
-        return leg.finish(session)
+        leg.write(partial(save_answers, leg, rows))
+    return leg.write(partial(save_summary, leg, best, categories))
+
+
+def clear_results(leg: Leg, session: Session) -> None:
+    """Take out what an unfinished conclusion wrote, or the one before the job was extended."""
+    leg.saved(session)
+    store.clear_results(session, leg.job)
+
+
+def save_answers(leg: Leg, rows: Rows, session: Session) -> None:
+    """Save a batch of answers."""
+    leg.saved(session)
+    store.save_answers(session, rows)
+
+
+def save_summary(leg: Leg, best: int, categories: Rows, session: Session) -> list[int]:
+    """Save the categories and the posteriors; with them the job has succeeded."""
+    next_units = leg.finish(session)
+    store.save_summary(session, leg.job, best, categories)
+    return next_units
 
 
 WORK: dict[str, Callable[[Leg], list[int]]] = {

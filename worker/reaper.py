@@ -1,11 +1,14 @@
-"""Units whose lease ran out are sent again: a timer in every worker, so that no worker is special."""
+"""A timer in every worker: says that the worker lives, and sends again the units whose lease ran out.
+
+No worker is special, so none is missed when it dies.
+"""
 
 import logging
 from typing import Any
 
 from celery import bootsteps
 
-from app import lifecycle, queue
+from app import leases, presence, queue
 from app.db import connect
 from app.settings import Settings
 
@@ -21,10 +24,13 @@ class Reaper(bootsteps.StartStopStep):  # type: ignore[misc]
         super().__init__(parent, **options)
         self.settings = Settings()
         self.database = connect(self.settings.database)
+        self.name = ""
         self.timer: Any = None
 
     def start(self, parent: Any) -> None:
         """Begin to reap."""
+        self.name = str(parent.hostname)
+        self.reap()
         self.timer = parent.timer.call_repeatedly(self.settings.reap_seconds, self.reap)
 
     def stop(self, parent: Any) -> None:
@@ -36,8 +42,9 @@ class Reaper(bootsteps.StartStopStep):  # type: ignore[misc]
         """Send again what has no live lease; a database that is away is asked again next time."""
         try:
             with self.database.sessions.begin() as session:
-                unit_ids = lifecycle.reap(session)
+                presence.seen(session, self.name)
+                unit_ids = leases.reap(session)
         except Exception:
             logger.warning("nothing was reaped", exc_info=True)
             return
-        queue.send(unit_ids)
+        queue.wake(self.database.sessions, unit_ids)

@@ -3,6 +3,7 @@
 import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import count, islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ logger = logging.getLogger(__name__)
 BATCH = 1_000  # rows an INSERT
 KEPT_CHECKPOINTS = 2
 NO_WORD = "no word is left after the text options"
+Rows = Sequence[dict[str, Any]]  # to be inserted at once
 BINARY_COLLATION = {"postgresql": "C", "sqlite": "BINARY"}
 
 
@@ -183,7 +185,7 @@ def posteriors(session: Session, job: Job) -> dict[str, dict[str, int]]:
     return found
 
 
-def answer_rows(job: Job, stored: Stored, consensus: Consensus) -> Iterator[Sequence[dict[str, Any]]]:
+def answer_rows(job: Job, stored: Stored, consensus: Consensus) -> Iterator[Rows]:
     """Batches of rows of `answers`, one row an unlabeled document."""
     unlabeled = np.flatnonzero(stored.encoded.corpus.labels == UNLABELED)
     for first in range(0, unlabeled.size, BATCH):
@@ -206,9 +208,7 @@ def none_or(value: Any, kind: type) -> Any:
     return None if value == NONE or value != value else kind(value)
 
 
-def category_rows(
-    job: Job, stored: Stored, consensus: Consensus, words: list[list[tuple[int, int]]]
-) -> list[dict[str, Any]]:
+def category_rows(job: Job, stored: Stored, consensus: Consensus, words: list[list[tuple[int, int]]]) -> Rows:
     """Rows of `categories`: the known ones by name, then the new ones, numbered from 1."""
     encoded = stored.encoded
     is_labeled = encoded.corpus.labels != UNLABELED
@@ -217,7 +217,8 @@ def category_rows(
     n_documents = np.bincount(consensus.category[~is_labeled & has_category], minlength=size)
     n_labeled = np.bincount(encoded.corpus.labels[is_labeled], minlength=size)
     n_answered = max(int(n_documents.sum()), 1)
-    names = encoded.categories + [f"new {number + 1}" for number in range(size - len(encoded.categories))]
+    free_names = (name for name in map("new {}".format, count(1)) if name not in encoded.categories)
+    names = encoded.categories + list(islice(free_names, size - len(encoded.categories)))
     return [
         {
             "job_id": job.id,
@@ -233,17 +234,18 @@ def category_rows(
     ]
 
 
-def clear_answers(session: Session, job: Job) -> None:
-    """Take out what an earlier, unfinished conclusion wrote."""
-    session.execute(delete(Answer).where(Answer.job_id == job.id))
+def clear_results(session: Session, job: Job) -> None:
+    """Take out what an earlier conclusion wrote."""
+    for table in (Answer, Category, Summary):
+        session.execute(delete(table).where(table.job_id == job.id))
 
 
-def save_answers(session: Session, rows: Sequence[dict[str, Any]]) -> None:
+def save_answers(session: Session, rows: Rows) -> None:
     """Store a batch of rows of `answers`."""
     session.execute(insert(Answer), rows)
 
 
-def save_summary(session: Session, job: Job, number: int, rows: list[dict[str, Any]]) -> None:
+def save_summary(session: Session, job: Job, number: int, rows: Rows) -> None:
     """Store the categories, the best chain and the posterior frequencies."""
     session.execute(insert(Category), rows)
     session.add(Summary(job_id=job.id, best_chain=number, data=posteriors(session, job)))

@@ -30,7 +30,7 @@ def database() -> Database:
 @celery.task(name=LEG)  # type: ignore[untyped-decorator]
 def leg(unit_id: int) -> None:
     """Run one leg of a unit, then wake up the next."""
-    queue.send(legs.run(database(), settings, unit_id, leaving.is_set))
+    queue.wake(database().sessions, legs.run(database(), settings, unit_id, leaving.is_set))
 
 
 @worker_process_init.connect  # type: ignore[untyped-decorator]

@@ -2,11 +2,14 @@
 
 import base64
 import binascii
+import hashlib
 import re
+from dataclasses import replace
+from http import HTTPStatus
 from typing import Annotated, Any, TypeVar
 
-from fastapi import Depends, Path, Query, Request
-from pydantic import FiniteFloat, StringConstraints, TypeAdapter, ValidationError
+from fastapi import Depends, Header, Path, Query, Request, Response
+from pydantic import BaseModel, FiniteFloat, StringConstraints, TypeAdapter, ValidationError
 from pydantic_core import to_json
 from sqlalchemy.orm import Session, sessionmaker
 
@@ -21,8 +24,10 @@ from app.errors import (
     title_of,
     type_of,
 )
+from app.idempotency import Answer, Once
 from app.models import Corpus
 from app.schemas import CORPUS_ID, JOB_ID
+from app.settings import Settings
 
 Key = TypeVar("Key")
 
@@ -48,8 +53,15 @@ def readers(request: Request) -> sessionmaker[Session]:
     return database(request).readers
 
 
+def settings(request: Request) -> Settings:
+    """The settings that the application was made with."""
+    found: Settings = request.app.state.settings
+    return found
+
+
 Sessions = Annotated[sessionmaker[Session], Depends(sessions)]
 Readers = Annotated[sessionmaker[Session], Depends(readers)]
+ServiceSettings = Annotated[Settings, Depends(settings)]
 
 
 def check_corpus_id(corpus_id: str) -> None:
@@ -73,6 +85,44 @@ def job_id(job_id: Annotated[str, Path(description="Id of the job.", examples=[J
 
 CorpusId = Annotated[str, Depends(corpus_id)]
 JobId = Annotated[str, Depends(job_id)]
+
+
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        min_length=1,
+        max_length=200,
+        pattern="^[ -~]+$",
+        description="The client's name for this request, kept for a day: a repeat with the same body gets the same "
+        "answer, with the header `Idempotent-Replayed: true`, and does nothing twice.",
+    ),
+]
+
+
+def keyed(request: Request, idempotency_key: IdempotencyKey = None) -> Once:
+    """The request under its key; of its body nothing is known yet."""
+    return Once(f"{request.method} {request.url.path}", idempotency_key)
+
+
+async def once(request: Request, idempotency_key: IdempotencyKey = None) -> Once:
+    """The request under its key, with the digest of its body."""
+    return replace(keyed(request, idempotency_key), digest=hashlib.sha256(await request.body()).hexdigest())
+
+
+KeyedStream = Annotated[Once, Depends(keyed)]
+Keyed = Annotated[Once, Depends(once)]
+
+
+def answer(status: HTTPStatus, body: BaseModel, **headers: str) -> Answer:
+    """An answer as it is kept; `Retry_After` names the header Retry-After."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Answer(int(status), named, body.model_dump_json(by_alias=True))
+
+
+def rendered(answer: Answer) -> Response:
+    """The answer as a response."""
+    headers = {**answer.headers, **({"Idempotent-Replayed": "true"} if answer.replayed else {})}
+    return Response(answer.body, answer.status, headers, media_type="application/json")
 
 
 def find_corpus(session: Session, corpus_id: str) -> Corpus:

@@ -1,12 +1,14 @@
 """Corpora: make, fill, look at, delete."""
 
 import uuid
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from sqlalchemy import delete, func, select, tuple_
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, sessionmaker
+from starlette.concurrency import run_in_threadpool
 
 from app import intake
 from app.api.common import (
@@ -14,13 +16,18 @@ from app.api.common import (
     PAGE,
     CorpusId,
     Cursor,
+    Keyed,
+    KeyedStream,
     Limit,
     NewestFirst,
     Readers,
+    ServiceSettings,
     Sessions,
+    answer,
     find_corpus,
     from_cursor,
     problems,
+    rendered,
     to_cursor,
 )
 from app.csv_rows import CsvReader
@@ -28,13 +35,15 @@ from app.errors import (
     BodyTooLarge,
     CorpusInUse,
     CorpusNotFound,
+    IdempotencyKeyReused,
     MalformedRequest,
     NothingAccepted,
     UnsupportedUpload,
     UploadTooLarge,
 )
-from app.lifecycle import LIVE
-from app.models import Corpus, Document, Job
+from app.idempotency import Answer, Hashed, Once, touch
+from app.lifecycle import UNFINISHED
+from app.models import Corpus, Document, IdempotentRequest, Job
 from app.rows import NdjsonReader
 from app.schemas import CorpusDetail, CorpusIn, CorpusOut, CorpusPage, LabelCount, UploadOut
 
@@ -70,16 +79,20 @@ UPLOAD_BODY: dict[str, Any] = {
     summary="Make an empty corpus",
     status_code=HTTPStatus.CREATED,
     response_model=CorpusOut,
-    responses=problems(BodyTooLarge, MalformedRequest),
+    responses=problems(BodyTooLarge, MalformedRequest, IdempotencyKeyReused),
     max_body_size=MAX_BODY_BYTES,
 )
-def create_corpus(body: CorpusIn, sessions: Sessions, response: Response) -> Corpus:
+def create_corpus(body: CorpusIn, once: Keyed, sessions: Sessions) -> Response:
     """Make an empty corpus; fill it by uploads."""
     with sessions.begin() as session:
-        corpus = Corpus(id=str(uuid.uuid4()), name=body.name)
-        session.add(corpus)
-    response.headers["Location"] = f"/v1/corpora/{corpus.id}"
-    return corpus
+        kept = once.begin(session)
+        if kept is None:
+            corpus = Corpus(id=str(uuid.uuid4()), name=body.name)
+            session.add(corpus)
+            session.flush()
+            told = CorpusOut.model_validate(corpus)
+            kept = once.end(session, answer(HTTPStatus.CREATED, told, Location=f"/v1/corpora/{corpus.id}"))
+    return rendered(kept)
 
 
 @router.post(
@@ -87,18 +100,46 @@ def create_corpus(body: CorpusIn, sessions: Sessions, response: Response) -> Cor
     operation_id="upload_documents",
     summary="Add documents to a corpus",
     response_model=UploadOut,
-    responses=problems(CorpusNotFound, UploadTooLarge, UnsupportedUpload, NothingAccepted, MalformedRequest),
+    responses=problems(
+        CorpusNotFound, UploadTooLarge, UnsupportedUpload, NothingAccepted, MalformedRequest, IdempotencyKeyReused
+    ),
     openapi_extra=UPLOAD_BODY,
 )
-async def upload_documents(corpus_id: CorpusId, request: Request, sessions: Sessions) -> intake.Report:
+async def upload_documents(
+    corpus_id: CorpusId, request: Request, once: KeyedStream, sessions: Sessions, settings: ServiceSettings
+) -> Response:
     """Add documents, one a line of NDJSON or one a record of CSV; labeled, unlabeled or mixed.
 
     A line that cannot be used is told with its number and reason, and the others are accepted all the
-    same. A key is given once in a corpus; a document without one is `document-N` by its number.
+    same. A key is given once in a corpus; a document without one is `document-N` by its number. Under an
+    idempotency key, an upload that broke off goes on where it stopped when it is sent again as a whole.
     """
-    settings = request.app.state.settings
     reader = reader_of(request)(settings.max_document_bytes)
-    return await intake.receive(request.stream(), reader, sessions, corpus_id, settings.max_upload_bytes)
+    chunks = Hashed(request.stream())
+    row = await run_in_threadpool(begin_upload, sessions, once)
+    if row is not None and row.digest is not None:
+        await intake.pass_by(chunks, settings.max_upload_bytes)
+        return rendered(replace(once, digest=chunks.digest()).answer_of(row))
+    store = intake.Store(sessions, corpus_id, None if row is None else row.id)
+    report = await intake.receive(chunks, reader, store, settings.max_upload_bytes)
+    made = answer(HTTPStatus.OK, UploadOut.model_validate(report))
+    return rendered(await run_in_threadpool(end_upload, sessions, replace(once, digest=chunks.digest()), made))
+
+
+def begin_upload(sessions: sessionmaker[Session], once: Once) -> IdempotentRequest | None:
+    """The row of an upload under a key; without an answer if the upload is new or broke off."""
+    if once.key is None:
+        return None
+    with sessions.begin() as session:
+        row = once.open(session)
+        touch(session, row.id)
+    return row
+
+
+def end_upload(sessions: sessionmaker[Session], once: Once, made: Answer) -> Answer:
+    """Keep the answer to an upload under a key."""
+    with sessions.begin() as session:
+        return once.end(session, made)
 
 
 def reader_of(request: Request) -> type[NdjsonReader] | type[CsvReader]:
@@ -181,12 +222,12 @@ def count_labels(session: Session, corpus_id: str) -> list[LabelCount]:
     responses=problems(CorpusNotFound, CorpusInUse),
 )
 def delete_corpus(corpus_id: CorpusId, sessions: Sessions) -> None:
-    """Delete a corpus with its documents, its jobs and their results; not while a job over it is live."""
+    """Delete a corpus with its documents, its jobs and their results; not while a job over it has not ended."""
     with sessions.begin() as session:
         # Locked first, so that no job is submitted between the question and the deletion.
         if session.scalar(select(Corpus.id).where(Corpus.id == corpus_id).with_for_update()) is None:
             raise CorpusNotFound(f"there is no corpus {corpus_id}")
-        job_id = session.scalar(select(Job.id).where(Job.corpus_id == corpus_id, Job.status.in_(LIVE)).limit(1))
+        job_id = session.scalar(select(Job.id).where(Job.corpus_id == corpus_id, Job.status.in_(UNFINISHED)).limit(1))
         if job_id is not None:
             raise CorpusInUse(f"job {job_id} over corpus {corpus_id} is not over: cancel it first")
         session.execute(delete(Corpus).where(Corpus.id == corpus_id))

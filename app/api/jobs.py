@@ -1,4 +1,4 @@
-"""Jobs: submit, follow, cancel, resume."""
+"""Jobs: submit, follow, cancel, pause, resume, extend."""
 
 from http import HTTPStatus
 from typing import Annotated
@@ -14,29 +14,37 @@ from app.api.common import (
     PAGE,
     Cursor,
     JobId,
+    Keyed,
     Limit,
     NewestFirst,
     Readers,
+    ServiceSettings,
     Sessions,
+    answer,
     check_corpus_id,
     find_corpus,
     from_cursor,
     problems,
+    rendered,
     to_cursor,
 )
 from app.api.progress import describe
 from app.errors import (
     BodyTooLarge,
     CorpusNotFound,
+    IdempotencyKeyReused,
     JobFinished,
+    JobNotExtendable,
     JobNotFound,
+    JobNotPausable,
     JobNotResumable,
     MalformedRequest,
     NothingToCategorize,
 )
 from app.job_schemas import JobOut, JobPage
+from app.leases import LIVE
 from app.models import Document, Job
-from app.schemas import CORPUS_ID, JobIn, Status
+from app.schemas import CORPUS_ID, ExtensionIn, JobIn, Status
 from sampler.text import TextOptions, has_usable_word
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
@@ -50,20 +58,28 @@ ROWS_AT_ONCE = 1_000
     operation_id="submit_job",
     summary="Queue a job",
     status_code=HTTPStatus.ACCEPTED,
-    responses=problems(CorpusNotFound, NothingToCategorize, BodyTooLarge, MalformedRequest),
+    response_model=JobOut,
+    responses=problems(CorpusNotFound, NothingToCategorize, BodyTooLarge, MalformedRequest, IdempotencyKeyReused),
     max_body_size=MAX_BODY_BYTES,
 )
-def submit_job(body: JobIn, sessions: Sessions, readers: Readers, response: Response) -> JobOut:
+def submit_job(body: JobIn, once: Keyed, sessions: Sessions, readers: Readers, settings: ServiceSettings) -> Response:
     """Queue a job that gives each unlabeled document of a corpus a category, known or new."""
     check_corpus_id(body.corpus_id)
+    with readers.begin() as session:
+        kept = once.find(session)
+    if kept is not None:
+        return rendered(kept)
     check_usable(readers, body.corpus_id, body.text.options())
+    unit_ids: list[int] = []
     with sessions.begin() as session:
-        job, unit_ids = lifecycle.submit(session, body.corpus_id, body.settings())
-        [answer] = describe(session, [job])
-    queue.send(unit_ids)
-    response.headers["Location"] = answer.links.self
-    response.headers["Retry-After"] = POLL_SECONDS
-    return answer
+        kept = once.begin(session)
+        if kept is None:
+            job, unit_ids = lifecycle.submit(session, body.corpus_id, body.settings())
+            [told] = describe(session, [job], settings)
+            made = answer(HTTPStatus.ACCEPTED, told, Location=told.links.self, Retry_After=POLL_SECONDS)
+            kept = once.end(session, made)
+    queue.wake(sessions, unit_ids)
+    return rendered(kept)
 
 
 def check_usable(readers: sessionmaker[Session], corpus_id: str, options: TextOptions) -> None:
@@ -96,6 +112,7 @@ def check_usable(readers: sessionmaker[Session], corpus_id: str, options: TextOp
 )
 def list_jobs(
     readers: Readers,
+    settings: ServiceSettings,
     status: Annotated[Status | None, Query(description="Only jobs with this status.")] = None,
     corpus_id: Annotated[
         str | None, Query(pattern=ID_PATTERN, description="Only jobs over this corpus.", examples=[CORPUS_ID])
@@ -116,7 +133,7 @@ def list_jobs(
         jobs = list(session.scalars(query))
         more = len(jobs) > limit
         jobs = jobs[:limit]
-        answers = describe(session, jobs)
+        answers = describe(session, jobs, settings)
     return JobPage(jobs=answers, next=to_cursor((jobs[-1].created_at, jobs[-1].id)) if more else None)
 
 
@@ -126,14 +143,14 @@ def list_jobs(
     summary="Follow a job",
     responses=problems(JobNotFound),
 )
-def get_job(job_id: JobId, readers: Readers, response: Response) -> JobOut:
+def get_job(job_id: JobId, readers: Readers, settings: ServiceSettings, response: Response) -> JobOut:
     """Follow a job: its status, progress, rate and time left. A live job says when to ask again."""
     with readers.begin() as session:
         job = lifecycle.find_job(session, job_id)
-        [answer] = describe(session, [job])
-    if answer.status in lifecycle.LIVE:
+        [told] = describe(session, [job], settings)
+    if told.status in LIVE:
         response.headers["Retry-After"] = POLL_SECONDS
-    return answer
+    return told
 
 
 @router.post(
@@ -142,12 +159,26 @@ def get_job(job_id: JobId, readers: Readers, response: Response) -> JobOut:
     summary="Cancel a job",
     responses=problems(JobNotFound, JobFinished),
 )
-def cancel_job(job_id: JobId, sessions: Sessions) -> JobOut:
-    """Cancel a queued or running job. It stops within a sweep and keeps its draws, so it can be resumed."""
+def cancel_job(job_id: JobId, sessions: Sessions, settings: ServiceSettings) -> JobOut:
+    """Cancel a job that has not ended. It stops within a sweep and keeps its draws, so it can be resumed."""
     with sessions.begin() as session:
         job = lifecycle.cancel(session, job_id)
-        [answer] = describe(session, [job])
-    return answer
+        [told] = describe(session, [job], settings)
+    return told
+
+
+@router.post(
+    "/{job_id}/pause",
+    operation_id="pause_job",
+    summary="Pause a job",
+    responses=problems(JobNotFound, JobNotPausable),
+)
+def pause_job(job_id: JobId, sessions: Sessions, settings: ServiceSettings) -> JobOut:
+    """Pause a queued or running job. It stops within a sweep and keeps its draws, until it is resumed."""
+    with sessions.begin() as session:
+        job = lifecycle.pause(session, job_id)
+        [told] = describe(session, [job], settings)
+    return told
 
 
 @router.post(
@@ -157,12 +188,38 @@ def cancel_job(job_id: JobId, sessions: Sessions) -> JobOut:
     status_code=HTTPStatus.ACCEPTED,
     responses=problems(JobNotFound, JobNotResumable),
 )
-def resume_job(job_id: JobId, sessions: Sessions, response: Response) -> JobOut:
-    """Queue a cancelled or failed job again; it goes on from its last checkpoints."""
+def resume_job(job_id: JobId, sessions: Sessions, settings: ServiceSettings, response: Response) -> JobOut:
+    """Queue a paused, cancelled or failed job again; it goes on from its last checkpoints."""
     with sessions.begin() as session:
         job, unit_ids = lifecycle.resume(session, job_id)
-        [answer] = describe(session, [job])
-    queue.send(unit_ids)
-    response.headers["Location"] = answer.links.self
+        [told] = describe(session, [job], settings)
+    queue.wake(sessions, unit_ids)
+    return queued(told, response)
+
+
+@router.post(
+    "/{job_id}/extend",
+    operation_id="extend_job",
+    summary="Extend a job",
+    status_code=HTTPStatus.ACCEPTED,
+    responses=problems(JobNotFound, JobNotExtendable, BodyTooLarge, MalformedRequest),
+    max_body_size=MAX_BODY_BYTES,
+)
+def extend_job(
+    job_id: JobId, body: ExtensionIn, sessions: Sessions, settings: ServiceSettings, response: Response
+) -> JobOut:
+    """Queue a succeeded job again for more sweeps. It goes on from where it was, with the same burn-in, and ends
+    as if it had been submitted with all its sweeps; until then it has no results.
+    """
+    with sessions.begin() as session:
+        job, unit_ids = lifecycle.extend(session, job_id, body.sweeps)
+        [told] = describe(session, [job], settings)
+    queue.wake(sessions, unit_ids)
+    return queued(told, response)
+
+
+def queued(told: JobOut, response: Response) -> JobOut:
+    """Say where and when to follow a job that is queued again."""
+    response.headers["Location"] = told.links.self
     response.headers["Retry-After"] = POLL_SECONDS
-    return answer
+    return told

@@ -6,29 +6,45 @@ from collections.abc import Sequence
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from app import presence
+from app.db import now
 from app.job_schemas import ChainProgress, JobOut, Links, Progress
-from app.lifecycle import LIVE
+from app.leases import LIVE
 from app.models import Job, Unit
 from app.schemas import Stage
+from app.settings import Settings
 
 STAGES: tuple[tuple[str, Stage], ...] = (("encode", "encode"), ("chain", "sample"), ("conclude", "conclude"))
 
 
-def describe(session: Session, jobs: Sequence[Job]) -> list[JobOut]:
+NO_WORKER = "no worker is running: start one with `newfound worker`"
+
+
+def describe(session: Session, jobs: Sequence[Job], settings: Settings) -> list[JobOut]:
     """The jobs as HTTP tells of them, in the same order."""
     units: dict[str, list[Unit]] = defaultdict(list)
     for unit in session.scalars(select(Unit).where(Unit.job_id.in_([job.id for job in jobs])).order_by(Unit.id)):
         units[unit.job_id].append(unit)
-    return [job_out(job, units[job.id]) for job in jobs]
+    stranded = without_worker(session, jobs, settings)
+    return [job_out(job, units[job.id], NO_WORKER if job.id in stranded else None) for job in jobs]
 
 
-def job_out(job: Job, units: list[Unit]) -> JobOut:
+def without_worker(session: Session, jobs: Sequence[Job], settings: Settings) -> set[str]:
+    """Ids of the live jobs that nobody works on and nobody will, as things are."""
+    live = {job.id for job in jobs if job.status in LIVE}
+    if not live or presence.alive(session, settings):
+        return set()
+    held = select(Unit.job_id).where(Unit.job_id.in_(live), Unit.status == "running", Unit.lease_until > now())
+    return live - set(session.scalars(held))
+
+
+def job_out(job: Job, units: list[Unit], note: str | None) -> JobOut:
     """A job and its units as HTTP tells of them."""
     address = f"/v1/jobs/{job.id}"
     return JobOut.model_validate(
         {
             **{name: getattr(job, name) for name in JobOut.model_fields.keys() - {"progress", "links"}},
-            "progress": progress(job, units),
+            "progress": progress(job, units, note),
             "links": Links(
                 self=address,
                 trace=f"{address}/trace",
@@ -39,7 +55,7 @@ def job_out(job: Job, units: list[Unit]) -> JobOut:
     )
 
 
-def progress(job: Job, units: list[Unit]) -> Progress:
+def progress(job: Job, units: list[Unit], note: str | None) -> Progress:
     """How far the job's units are together."""
     chains = sorted((unit for unit in units if unit.kind == "chain"), key=lambda unit: unit.chain or 0)
     done = sum(unit.n_sweeps for unit in chains)
@@ -62,10 +78,12 @@ def progress(job: Job, units: list[Unit]) -> Progress:
                     "sweeps_done": unit.n_sweeps,
                     "n_categories": unit.n_categories,
                     "sweeps_per_second": unit.sweeps_per_second,
+                    "digest": unit.digest,
                 }
             )
             for unit in chains
         ],
+        note=note,
     )
 
 

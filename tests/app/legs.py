@@ -1,6 +1,6 @@
 """What workers and clients do to units and jobs, each in a transaction of its own."""
 
-from app import lifecycle
+from app import leases, lifecycle
 from app.db import Database
 from app.models import Unit
 from tests.app.rows import run, submit
@@ -11,37 +11,37 @@ LEASE = 60.0
 def claim(database: Database, unit_id: int, token: str) -> Unit | None:
     """Claim a unit under a token."""
     with database.sessions.begin() as session:
-        return lifecycle.claim(session, unit_id, token, LEASE)
+        return leases.claim(session, unit_id, token, LEASE)
 
 
-def save(database: Database, unit_id: int, token: str, n_sweeps: int = 1) -> bool:
+def save(database: Database, unit_id: int, token: str, n_sweeps: int = 1, digest: str | None = None) -> bool:
     """Save as a leg does."""
     with database.sessions.begin() as session:
-        return lifecycle.saved(session, unit_id, token, LEASE, n_sweeps, 7, 3.5)
+        return leases.saved(session, unit_id, token, LEASE, n_sweeps, 7, 3.5, digest=digest)
 
 
 def renew(database: Database, unit_id: int, token: str) -> bool:
     """Renew as a heartbeat does."""
     with database.sessions.begin() as session:
-        return lifecycle.renew(session, unit_id, token, LEASE)
+        return leases.renew(session, unit_id, token, LEASE)
 
 
 def release(database: Database, unit_id: int, token: str) -> bool:
     """End a leg."""
     with database.sessions.begin() as session:
-        return lifecycle.release(session, unit_id, token)
+        return leases.release(session, unit_id, token)
 
 
 def finish(database: Database, unit_id: int, token: str) -> list[int]:
     """Finish a unit."""
     with database.sessions.begin() as session:
-        return lifecycle.finish(session, unit_id, token)
+        return leases.finish(session, unit_id, token)
 
 
 def fail(database: Database, unit_id: int, token: str, error: str = "it broke") -> None:
     """Fail a leg."""
     with database.sessions.begin() as session:
-        lifecycle.fail(session, unit_id, token, error)
+        leases.fail(session, unit_id, token, error)
 
 
 def cancel(database: Database, job_id: str) -> None:
@@ -50,16 +50,28 @@ def cancel(database: Database, job_id: str) -> None:
         lifecycle.cancel(session, job_id)
 
 
+def pause(database: Database, job_id: str) -> None:
+    """Pause a job."""
+    with database.sessions.begin() as session:
+        lifecycle.pause(session, job_id)
+
+
 def resume(database: Database, job_id: str) -> list[int]:
     """Resume a job; the unit ids that were to be sent."""
     with database.sessions.begin() as session:
         return lifecycle.resume(session, job_id)[1]
 
 
+def extend(database: Database, job_id: str, sweeps: int = 5) -> list[int]:
+    """Extend a job; the unit ids that were to be sent."""
+    with database.sessions.begin() as session:
+        return lifecycle.extend(session, job_id, sweeps)[1]
+
+
 def reap(database: Database) -> list[int]:
     """Reap once; the unit ids that were to be sent."""
     with database.sessions.begin() as session:
-        return lifecycle.reap(session)
+        return leases.reap(session)
 
 
 def sampling(database: Database, chains: int = 2) -> tuple[str, list[int]]:

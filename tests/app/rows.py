@@ -3,7 +3,7 @@
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
-from app import lifecycle
+from app import leases, lifecycle
 from app.db import Database, now
 from app.models import Answer, Category, Corpus, Document, Draw, Job, Summary, Unit
 
@@ -59,9 +59,9 @@ def expire(database: Database, *unit_ids: int) -> None:
 def run(database: Database, unit_id: int) -> list[int]:
     """Claim and finish a unit, as a worker would."""
     with database.sessions.begin() as session:
-        assert lifecycle.claim(session, unit_id, "worker", 60.0)
+        assert leases.claim(session, unit_id, "worker", 60.0)
     with database.sessions.begin() as session:
-        return lifecycle.finish(session, unit_id, "worker")
+        return leases.finish(session, unit_id, "worker")
 
 
 def succeed(database: Database, job_id: str, unit_ids: list[int]) -> None:

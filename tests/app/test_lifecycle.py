@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from app import lifecycle
+from app import leases, lifecycle
 from app.db import Database
 from app.errors import CorpusNotFound, JobFinished, JobNotFound, JobNotResumable, LeaseLost
 from tests.app.legs import cancel, claim, fail, finish, reap, release, renew, resume, sampling, save
@@ -253,11 +253,11 @@ def test_of_many_reapers_at_once_one_sends(database: Database) -> None:
 
 def test_a_unit_that_three_legs_died_of_fails_its_job(database: Database) -> None:
     job_id, [poison, _] = sampling(database)
-    for n in range(lifecycle.MAX_ATTEMPTS):
+    for n in range(leases.MAX_ATTEMPTS):
         assert claim(database, poison, f"token-{n}")
         expire(database, poison)
         sent = reap(database)
-        assert sent == ([poison] if n < lifecycle.MAX_ATTEMPTS - 1 else [])
+        assert sent == ([poison] if n < leases.MAX_ATTEMPTS - 1 else [])
     job = job_of(database, job_id)
     assert job.status == "failed"
     assert job.error is not None and "claimed 3 times" in job.error
@@ -265,7 +265,7 @@ def test_a_unit_that_three_legs_died_of_fails_its_job(database: Database) -> Non
 
 def test_a_unit_that_only_waits_for_a_worker_is_no_poison(database: Database) -> None:
     job_id, [encode] = submit(database)
-    for _ in range(2 * lifecycle.MAX_ATTEMPTS):
+    for _ in range(2 * leases.MAX_ATTEMPTS):
         expire(database, encode)
         assert reap(database) == [encode]
     assert job_of(database, job_id).status == "queued"

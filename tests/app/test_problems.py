@@ -112,8 +112,9 @@ def test_a_body_that_is_too_large_is_a_413_with_and_without_a_length(client: Tes
 def test_what_is_no_id_is_not_found(client: TestClient, job_id: str) -> None:
     for path in ("", "/trace", "/categories", "/documents"):
         check(client.get(f"/v1/jobs/{job_id}{path}"), 404, "urn:newfound:problem:job-not-found")
-    check(client.post(f"/v1/jobs/{job_id}/cancel"), 404, "urn:newfound:problem:job-not-found")
-    check(client.post(f"/v1/jobs/{job_id}/resume"), 404, "urn:newfound:problem:job-not-found")
+    for verb in ("cancel", "pause", "resume", "extend"):
+        answer = client.post(f"/v1/jobs/{job_id}/{verb}", json={"sweeps": 1})
+        check(answer, 404, "urn:newfound:problem:job-not-found")
 
 
 def test_a_job_that_nobody_knows_is_not_found(client: TestClient) -> None:

@@ -217,6 +217,7 @@ def test_the_log_joint_is_that_of_the_enumeration_up_to_one_constant(name: str, 
             assignments=assignments,
             counts=harness.recount(corpus, assignments, constants.n_topics),
             tally=chain.Tally(0, np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int32)),
+            digest="",
         )
         density = exact.scipy.stats.gamma.logpdf([alpha, gamma], [2, 1.5], scale=[0.5, 0.3]).sum()
         expected = exact.log_joint(corpus, c, alpha, gamma, constants) + density

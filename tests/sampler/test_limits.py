@@ -67,7 +67,7 @@ def test_good_corpora_are_valid() -> None:
 
 
 def test_a_corpus_without_a_token_starts_no_chain() -> None:
-    with pytest.raises(ValueError, match="no token"):
+    with pytest.raises(ValueError, match="has 0 tokens"):
         chain.start(harness.corpus_of([[], []], [-1, 0], 1, 1), Hyperparameters(n_topics=2), seed=1, chain=0)
 
 

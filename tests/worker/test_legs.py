@@ -2,12 +2,13 @@
 
 import random
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from sqlalchemy import delete, select, update
 from sqlalchemy.exc import OperationalError
 
-from app import lifecycle
+from app import leases, lifecycle, queue
 from app.db import Database
 from app.models import Checkpoint, Corpus, Draw, Encoding, Unit
 from app.settings import Settings
@@ -159,7 +160,7 @@ def test_a_leg_whose_lease_was_taken_over_writes_nothing(
     def sweep_while_another_takes_over(*arguments: object) -> object:
         with database.sessions.begin() as session:
             session.execute(update(Unit).where(Unit.id == chain_unit).values(lease_until=0.0))
-            assert lifecycle.claim(session, chain_unit, "another", 60.0) is not None
+            assert leases.claim(session, chain_unit, "another", 60.0) is not None
         monkeypatch.setattr(chain, "sweep", sweep)
         return sweep(*arguments)  # type: ignore[arg-type]
 
@@ -205,18 +206,52 @@ def test_an_error_of_the_work_fails_the_job_with_the_reason(
     assert (job.status, job.error) == ("failed", "encode: ValueError: the corpus is cursed")
 
 
-def test_a_database_that_is_away_fails_no_job(
+def test_a_save_waits_for_a_database_that_is_away(
+    database: Database, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus_id = jobs.upload(database, jobs.rows())
+    calm_id, unit_ids = jobs.submit(database, corpus_id, chains=1)
+    jobs.run_to_the_end(database, settings, unit_ids)
+
+    job_id, unit_ids = jobs.submit(database, corpus_id, chains=1)
+    save_chain, times_away = store.save_chain, iter(range(3))
+
+    def save_when_it_is_back(*arguments: Any) -> None:
+        save_chain(*arguments)  # what is written in this transaction is undone
+        for _ in times_away:
+            raise OperationalError("COMMIT", {}, Exception("the server closed the connection"))
+
+    monkeypatch.setattr(store, "save_chain", save_when_it_is_back)
+    jobs.run_to_the_end(database, with_changes(settings, save_seconds=0.01), unit_ids)
+    assert next(times_away, None) is None
+    assert jobs.outcome(database, job_id) == jobs.outcome(database, calm_id)
+
+
+def test_a_worker_that_leaves_does_not_wait_for_a_database_that_is_away(
     database: Database, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     corpus_id = jobs.upload(database, jobs.rows())
     job_id, unit_ids = jobs.submit(database, corpus_id)
 
     def go_away(*_: object) -> None:
-        raise OperationalError("SELECT", {}, Exception("the server closed the connection"))
+        raise OperationalError("INSERT", {}, Exception("the server closed the connection"))
 
     monkeypatch.setattr(store, "save_encoding", go_away)
-    assert legs.run(database, settings, unit_ids[0], lambda: False) == []
+    assert legs.run(database, settings, unit_ids[0], lambda: True) == []
     assert jobs.job(database, job_id).status == "running"
+
+
+def test_a_unit_whose_message_was_not_sent_is_due_at_once(
+    database: Database, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus_id = jobs.upload(database, jobs.rows())
+    _, unit_ids = jobs.submit(database, corpus_id)
+    with database.sessions.begin() as session:
+        assert leases.reap(session) == []
+    queue.configure(settings.model_copy(update={"broker_url": "redis://127.0.0.1:1/0"}))  # nobody listens there
+    queue.wake(database.sessions, unit_ids)
+    with database.sessions.begin() as session:
+        assert leases.reap(session) == unit_ids
 
 
 def test_the_heartbeat_keeps_the_lease_through_a_long_sweep(
@@ -231,8 +266,8 @@ def test_the_heartbeat_keeps_the_lease_through_a_long_sweep(
     def long_sweep(*arguments: object) -> object:
         legs.time.sleep(1.5)  # longer than the lease
         with database.sessions.begin() as session:
-            assert lifecycle.reap(session) == []
-            assert lifecycle.claim(session, chain_unit, "another", 60.0) is None
+            assert leases.reap(session) == []
+            assert leases.claim(session, chain_unit, "another", 60.0) is None
         return sweep(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(chain, "sweep", long_sweep)

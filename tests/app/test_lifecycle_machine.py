@@ -1,0 +1,180 @@
+"""Whatever workers, reapers and owners do, in whatever order: a machine that does it at random beside a model.
+
+After each step the tables must be what the model says, and the promises must hold: one owner a unit, no write
+under a stale token, no way out of a terminal state but the allowed ones, and no dead end, which each run proves
+by going to a good end.
+"""
+
+from collections import Counter
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import precondition, rule, run_state_machine_as_test
+from sqlalchemy import select
+
+from app import leases
+from app.db import Database
+from app.models import Unit
+from tests.app.lifecycle_model import (
+    ALLOWED,
+    FROM,
+    MAX_ATTEMPTS,
+    MAX_JOBS,
+    RARE,
+    Leg,
+    LifecycleSteps,
+    ModelJob,
+    ModelUnit,
+)
+from tests.app.rows import submit
+
+MAX_ROUNDS = 4  # of everything that can be done; a job with legs that just died needs one more than without
+VERBS = st.sampled_from(["renew", "save", "release", "finish", "fail"])  # of legs
+EXAMPLES = {"sqlite": 50, "postgresql": 15}
+
+
+class Lifecycle(LifecycleSteps):
+    """What may befall the jobs."""
+
+    def unit(self, pick: int) -> int:
+        """Any unit, those first that something may happen to."""
+        units = self.world.units()
+        active = [unit_id for unit_id in units if self.world.find(unit_id)[1].status in ("ready", "running")]
+        both = active + [unit_id for unit_id in units if unit_id not in active]
+        return both[pick % len(both)]
+
+    def leg(self, pick: int) -> Leg:
+        """Any leg, those first that hold a unit, then the newest."""
+        newest = self.world.legs[::-1]
+        both = [leg for leg in newest if self.world.holds(leg)] + [leg for leg in newest if not self.world.holds(leg)]
+        return both[pick % len(both)]
+
+    @precondition(lambda self: len(self.world.jobs) < MAX_JOBS)
+    @rule(chains=st.integers(1, 2))
+    def submit(self, chains: int) -> None:
+        job_id, sent = submit(self.database, chains)
+        with self.database.readers.begin() as session:
+            units = session.scalars(select(Unit).where(Unit.job_id == job_id).order_by(Unit.id)).all()
+        made = {unit.id: ModelUnit(unit.kind, "ready" if unit.kind == "encode" else "waiting") for unit in units}
+        assert [unit.kind for unit in units] == ["encode", *["chain"] * chains, "conclude"]
+        assert sent == [units[0].id]
+        self.world.jobs[job_id] = ModelJob("queued", made)
+        self.before[job_id] = "queued"
+
+    @precondition(lambda self: self.world.jobs)
+    @rule(pick=st.integers(0, 7))
+    def claim(self, pick: int) -> None:
+        self.claimed(self.unit(pick))
+
+    @precondition(lambda self: self.world.jobs)
+    @rule(pick=st.integers(0, 3), times=st.integers(1, 5))
+    def work_undisturbed(self, pick: int, times: int) -> None:
+        """Legs that nothing befalls, up to a whole job's, so that runs get far."""
+        for _ in range(times):
+            leg = self.claimed(self.unit(pick))
+            if leg is not None:
+                self.check()
+                self.save(leg)
+                self.check()
+                self.finish(leg)
+                self.check()
+
+    @precondition(lambda self: self.world.jobs)
+    @rule(pick=st.integers(0, 3), times=st.integers(2, MAX_ATTEMPTS + 1))
+    def die_and_die_again(self, pick: int, times: int) -> None:
+        """A unit that kills whoever takes it."""
+        unit_id = self.unit(pick)
+        for _ in range(times):
+            if self.claimed(unit_id):
+                self.check()
+                self.let_expire(unit_id)
+        self.reaped()
+
+    @precondition(lambda self: self.world.legs)
+    @rule(pick=st.integers(0, 5), verb=VERBS)
+    def go_on(self, pick: int, verb: str) -> None:
+        """A leg does something, whether it still holds its unit or not."""
+        self.do(self.leg(pick), verb)
+
+    @precondition(lambda self: self.world.jobs)
+    @rule(pick=st.integers(0, 7))
+    def expire(self, pick: int) -> None:
+        """Time passes for one unit: its leg, or the message for it, says nothing for too long."""
+        self.let_expire(self.unit(pick))
+
+    @rule()
+    def reap(self) -> None:
+        self.reaped()
+
+    @precondition(lambda self: self.overtaken())
+    @rule(pick=st.integers(0, 5), verb=VERBS)
+    def wake_up_too_late(self, pick: int, verb: str) -> None:
+        """A leg that was stopped for long goes on, while another holds its unit."""
+        late = self.overtaken()
+        self.do(late[pick % len(late)], verb)
+
+    @precondition(lambda self: self.world.jobs)
+    @rule(pick=st.integers(0, 3), verb=st.sampled_from(["cancel", "pause"]))
+    def stop_in_flight(self, pick: int, verb: str) -> None:
+        """An owner stops a job just after a leg has begun."""
+        leg = self.claimed(self.unit(pick))
+        if leg is not None:
+            self.check()
+            self.asked(next(job_id for job_id, job in self.world.jobs.items() if leg.unit_id in job.units), verb)
+
+    @precondition(lambda self: self.world.jobs)
+    @rule(pick=st.integers(0, MAX_JOBS - 1), verb=st.sampled_from(["cancel", "pause", "resume", "extend"]))
+    def ask(self, pick: int, verb: str) -> None:
+        """An owner asks for something."""
+        self.asked(list(self.world.jobs)[pick % len(self.world.jobs)], verb)
+
+    def teardown(self) -> None:
+        """However it went: the owner resumes what has stopped, workers live again, and every job succeeds, twice."""
+        for job_id, job in self.world.jobs.items():
+            if job.status in FROM["resume"]:
+                self.asked(job_id, "resume")
+                self.check()
+        self.work_to_the_end()
+        for job_id in self.world.jobs:
+            self.asked(job_id, "extend")
+            self.check()
+        self.work_to_the_end()
+
+    def work_to_the_end(self) -> None:
+        """All that lives at last works in order."""
+        for _ in range(MAX_ROUNDS):
+            for unit_id in self.world.units():
+                self.let_expire(unit_id)
+            self.reap()
+            self.check()
+            for job_id, job in self.world.jobs.items():
+                if job.status == "failed":
+                    self.asked(job_id, "resume")
+                    self.check()
+            for unit_id in self.world.units():
+                leg = self.claimed(unit_id)
+                if leg is not None:
+                    self.check()
+                    self.finish(leg)
+                    self.check()
+            if all(job.status == "succeeded" for job in self.world.jobs.values()):
+                return
+        raise AssertionError("a job does not end")
+
+
+def test_no_order_of_events_breaks_a_promise(database: Database, kind: str) -> None:
+    machine = type("Machine", (Lifecycle,), {"database": database, "seen": Counter()})
+    run_state_machine_as_test(
+        machine,
+        settings=settings(
+            max_examples=EXAMPLES[kind],
+            stateful_step_count=35,
+            deadline=None,
+            database=None,
+            derandomize=True,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+    assert MAX_ATTEMPTS == leases.MAX_ATTEMPTS
+    if kind == "sqlite":
+        assert set(machine.seen) >= ALLOWED - RARE, "the machine came everywhere"

@@ -1,0 +1,126 @@
+"""What may be asked of a job in each state: all pairs, over HTTP and both databases."""
+
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from app.db import Database
+from tests.app.legs import cancel, claim, fail, pause
+from tests.app.rows import add_results, submit, succeed
+
+PROBLEM = "urn:newfound:problem:"
+FINISHED, NOT_PAUSABLE = f"{PROBLEM}job-finished", f"{PROBLEM}job-not-pausable"
+NOT_RESUMABLE, NOT_EXTENDABLE = f"{PROBLEM}job-not-resumable", f"{PROBLEM}job-not-extendable"
+
+# state: what becomes of the job by each verb, or why nothing does.
+TABLE: dict[str, dict[str, tuple[int, str]]] = {
+    "queued": {
+        "cancel": (200, "cancelled"),
+        "pause": (200, "paused"),
+        "resume": (409, NOT_RESUMABLE),
+        "extend": (409, NOT_EXTENDABLE),
+    },
+    "running": {
+        "cancel": (200, "cancelled"),
+        "pause": (200, "paused"),
+        "resume": (409, NOT_RESUMABLE),
+        "extend": (409, NOT_EXTENDABLE),
+    },
+    "paused": {
+        "cancel": (200, "cancelled"),
+        "pause": (409, NOT_PAUSABLE),
+        "resume": (202, "queued"),
+        "extend": (409, NOT_EXTENDABLE),
+    },
+    "succeeded": {
+        "cancel": (409, FINISHED),
+        "pause": (409, NOT_PAUSABLE),
+        "resume": (409, NOT_RESUMABLE),
+        "extend": (202, "queued"),
+    },
+    "failed": {
+        "cancel": (409, FINISHED),
+        "pause": (409, NOT_PAUSABLE),
+        "resume": (202, "queued"),
+        "extend": (409, NOT_EXTENDABLE),
+    },
+    "cancelled": {
+        "cancel": (409, FINISHED),
+        "pause": (409, NOT_PAUSABLE),
+        "resume": (202, "queued"),
+        "extend": (409, NOT_EXTENDABLE),
+    },
+}
+PAIRS = [(state, verb, *outcome) for state, verbs in TABLE.items() for verb, outcome in verbs.items()]
+
+
+def job_in(database: Database, state: str) -> str:
+    """Address of a job in a state."""
+    job_id, [encode] = submit(database)
+    if state in ("running", "failed"):
+        claim(database, encode, "a")
+    if state == "failed":
+        fail(database, encode, "a")
+    if state == "cancelled":
+        cancel(database, job_id)
+    if state == "paused":
+        pause(database, job_id)
+    if state == "succeeded":
+        add_results(database, job_id)
+        succeed(database, job_id, [encode])
+    return f"/v1/jobs/{job_id}"
+
+
+def ask(client: TestClient, job: str, verb: str) -> Any:
+    return client.post(f"{job}/{verb}", json={"sweeps": 5} if verb == "extend" else None)
+
+
+@pytest.mark.parametrize(("state", "verb", "status", "outcome"), PAIRS)
+def test_each_verb_in_each_state(
+    client: TestClient, database: Database, state: str, verb: str, status: int, outcome: str
+) -> None:
+    job = job_in(database, state)
+    assert client.get(job).json()["status"] == state
+    answer = ask(client, job, verb)
+    assert answer.status_code == status
+    assert answer.json()["type" if status == 409 else "status"] == outcome
+    after = client.get(job)
+    assert after.json()["status"] == (state if status == 409 else outcome)
+    assert ("Retry-After" in after.headers) == (after.json()["status"] in ("queued", "running"))
+    if status == 202:
+        assert (answer.headers["Location"], answer.headers["Retry-After"]) == (job, "1")
+
+
+def test_a_paused_job_is_listed_and_holds_its_corpus(client: TestClient, database: Database) -> None:
+    job = job_in(database, "paused")
+    [listed] = client.get("/v1/jobs", params={"status": "paused"}).json()["jobs"]
+    assert listed["links"]["self"] == job
+    corpus = f"/v1/corpora/{listed['corpus_id']}"
+    assert client.delete(corpus).json()["type"] == f"{PROBLEM}corpus-in-use"
+    ask(client, job, "cancel")
+    assert client.delete(corpus).status_code == 204
+
+
+def test_results_of_an_extended_job_are_there_again_when_it_has_succeeded_again(
+    client: TestClient, database: Database
+) -> None:
+    job = job_in(database, "succeeded")
+    assert client.get(f"{job}/categories").status_code == 200
+    extended = ask(client, job, "extend").json()
+    assert (extended["settings"]["sweeps"], extended["settings"]["burn_in"]) == (15, 5)
+    assert (extended["progress"]["sweeps_total"], extended["progress"]["stage"]) == (30, "sample")
+    for part in ("categories", "documents"):
+        assert client.get(f"{job}/{part}").json()["type"] == f"{PROBLEM}results-not-ready"
+
+
+def test_an_extension_without_sweeps_is_malformed_and_one_beyond_the_limit_a_conflict(
+    client: TestClient, database: Database
+) -> None:
+    job = job_in(database, "succeeded")
+    for body in ({}, {"sweeps": 0}, {"sweeps": -1}, {"sweeps": "5"}, {"sweeps": 10**6}, {"sweeps": 1, "seed": 3}):
+        assert client.post(f"{job}/extend", json=body).status_code == 422, body
+    refused = client.post(f"{job}/extend", json={"sweeps": 999_999})
+    assert refused.status_code == 409
+    assert "1000009 sweeps, more than 1000000" in refused.json()["detail"]
+    assert client.get(job).json()["status"] == "succeeded"

@@ -1,0 +1,220 @@
+"""A stack with its jobs: how far they are, told by SQL, and what must hold when they have ended."""
+
+import json
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import select, update
+
+from app import db
+from app.models import Checkpoint, Draw, Job, Unit
+from tests.faults.programs import Program
+from tests.faults.servers import wait_for
+from tests.faults.service import LEASE_SECONDS, Service
+
+__all__ = ["JOB", "LEASE_SECONDS", "SWEEPS", "Held", "Report", "Stack", "rounded"]
+
+SWEEPS = 400  # seconds of one core, so that a fault finds the job at work
+JOB = {
+    "sweeps": SWEEPS,
+    "burn_in": 100,
+    "chains": 1,
+    "seed": 7,
+    "hyperparameters": {"n_topics": 16, "n_start": 3},
+}
+GRAIN_OF_LOCKS = 0.02  # seconds: longer than a transaction of another process takes
+MID_JOB = 50  # sweeps, saved, at which a fault comes
+
+Report = Callable[..., None]  # takes down the numbers of a fault
+
+
+def rounded(seconds: float) -> float:
+    """Seconds as the table of faults shows them."""
+    return round(seconds, 2)
+
+
+@dataclass(frozen=True)
+class Held:
+    """A unit as a fault found it."""
+
+    unit_id: int
+    token: str | None
+    n_sweeps: int
+    sweeps_lost: float  # done since the last save, reckoned from its age
+
+
+class Stack(Service):
+    """The service on one stack, with a corpus."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(kind)
+        self.corpus_id = ""
+        self.calm: dict[str, Any] = {}
+
+    def open(self) -> None:
+        """Start all there is, and upload the corpus."""
+        db.migrate(self.server.url)
+        self.heal()
+        self.corpus_id = self.upload()
+
+    def heal(self) -> None:
+        """Start again what a fault ended, and cancel what a failed test left running."""
+        self.broker.start()
+        self.heal_processes()
+        with self.database.readers.begin() as session:
+            live = list(session.scalars(select(Job.id).where(Job.status.in_(("queued", "running", "paused")))))
+        for job_id in live:
+            self.post(f"/v1/jobs/{job_id}/cancel")
+
+    def submit(self, **fields: Any) -> str:
+        """Queue a job; its id."""
+        return str(self.post("/v1/jobs", **{**JOB, "corpus_id": self.corpus_id, **fields})["id"])
+
+    def wait_for_end(self, job_id: str) -> Any:
+        """The job, once it has ended."""
+
+        wait_for(lambda: self.has_ended(job_id), f"job {job_id} ends")
+        return self.get(f"/v1/jobs/{job_id}")
+
+    def has_ended(self, job_id: str) -> bool:
+        """Whether the job is neither queued nor running."""
+        with self.database.readers.begin() as session:
+            return session.get_one(Job, job_id).status not in ("queued", "running")
+
+    # SQL
+
+    def units(self, job_id: str) -> list[Unit]:
+        """The job's chains as they are now."""
+        with self.database.readers.begin() as session:
+            return list(
+                session.scalars(select(Unit).where(Unit.job_id == job_id, Unit.kind == "chain").order_by(Unit.id))
+            )
+
+    def unit(self, job_id: str) -> Unit:
+        """The first chain of the job."""
+        return self.units(job_id)[0]
+
+    def sweeps(self, job_id: str) -> int:
+        """How many sweeps of all chains are saved."""
+        return sum(unit.n_sweeps for unit in self.units(job_id))
+
+    def reach(self, job_id: str) -> list[Held]:
+        """Wait until each chain has saved so many sweeps and is at work; the chains as they are then."""
+
+        def reached() -> bool:
+            units = self.units(job_id)
+            assert all(unit.n_sweeps < SWEEPS for unit in units), "the job was over before the fault"
+            return all(unit.n_sweeps >= MID_JOB and unit.status == "running" for unit in units)
+
+        wait_for(reached, f"job {job_id} reaches {MID_JOB} sweeps")
+        return self.held(job_id)
+
+    def held(self, job_id: str) -> list[Held]:
+        """The chains of the job as they are now."""
+        found = []
+        with self.database.readers.begin() as session:
+            for unit in session.scalars(select(Unit).where(Unit.job_id == job_id, Unit.kind == "chain")):
+                saved_at = session.scalars(
+                    select(Checkpoint.created_at).where(Checkpoint.unit_id == unit.id).order_by(Checkpoint.id.desc())
+                ).first()
+                age = time.time() - saved_at if saved_at is not None else 0.0
+                lost = age * (unit.sweeps_per_second or 0.0)
+                found.append(Held(unit.id, unit.token, unit.n_sweeps, lost))
+        return found
+
+    def takeover_seconds(self, held: Held, since: float) -> float:
+        """Seconds from a moment until another leg has claimed the unit."""
+
+        def claimed() -> bool:
+            with self.database.readers.begin() as session:
+                unit = session.get_one(Unit, held.unit_id)
+            return unit.token not in (None, held.token) or unit.status == "done"
+
+        wait_for(claimed, f"unit {held.unit_id} is taken over")
+        return time.monotonic() - since
+
+    def start_seconds(self, job_id: str, since: float) -> float:
+        """Seconds from a moment until the job's first sweep is saved."""
+        wait_for(lambda: self.sweeps(job_id) > 0, f"job {job_id} starts")
+        return time.monotonic() - since
+
+    def progress_seconds(self, job_id: str, since: float, than: int | None = None) -> float:
+        """Seconds from a moment until more sweeps are saved than there are now, or than there were."""
+        before = self.sweeps(job_id) if than is None else than
+        wait_for(lambda: self.sweeps(job_id) > before, f"job {job_id} goes on")
+        return time.monotonic() - since
+
+    def age_messages(self) -> None:
+        """Set back the time at which each ready unit was sent, in place of half a minute's wait."""
+        with self.database.sessions.begin() as session:
+            session.execute(update(Unit).where(Unit.status == "ready").values(lease_until=Unit.lease_until - 60.0))
+
+    def freeze_outside_a_transaction(self, worker: Program, job_id: str) -> None:
+        """SIGSTOP a worker at a moment when it holds no lock of the database.
+
+        A stopped process that holds one keeps everybody waiting, on SQLite for the whole file.
+        """
+        unit_id = self.unit(job_id).id
+        for _ in range(50):
+            worker.freeze()
+            looks = []
+            for _ in range(20):  # another process may hold a lock for a moment
+                looks.append(self.server.is_locked(unit_id, job_id))
+                if not looks[-1]:
+                    return
+                time.sleep(GRAIN_OF_LOCKS)
+            worker.thaw()
+            time.sleep(GRAIN_OF_LOCKS)
+        raise AssertionError(f"{worker.name} was never seen without a lock")
+
+    # What must hold
+
+    def outcome(self, job_id: str) -> dict[str, Any]:
+        """All that a job answers, without its own id."""
+        base = f"/v1/jobs/{job_id}"
+        job = self.get(base)
+        found = {name: self.get(f"{base}/{name}?limit=1000") for name in ("categories", "documents")}
+        with self.database.readers.begin() as session:
+            draws = session.scalars(select(Draw).where(Draw.job_id == job_id).order_by(Draw.chain, Draw.sweep))
+            trace = [
+                {column.key: getattr(draw, column.key) for column in Draw.__table__.columns if column.key != "job_id"}
+                for draw in draws
+            ]
+        return {
+            "digests": [chain["digest"] for chain in job["progress"]["chains"]],
+            "trace": trace,
+            **{name: without(answer, "job_id", "id") for name, answer in found.items()},
+        }
+
+    def undisturbed(self, **fields: Any) -> dict[str, Any]:
+        """The outcome of the job when nothing befalls it; run once."""
+        name = json.dumps(fields, sort_keys=True)
+        if name not in self.calm:
+            job_id = self.submit(**fields)
+            assert self.wait_for_end(job_id)["status"] == "succeeded"
+            self.calm[name] = self.outcome(job_id)
+        return dict(self.calm[name])
+
+    def check(self, job_id: str, **fields: Any) -> None:
+        """The job ends as if undisturbed: succeeded, each sweep once, the same digests and answers."""
+        job = self.wait_for_end(job_id)
+        assert (job["status"], job["error"]) == ("succeeded", None)
+        body = {**JOB, **fields}
+        expected, found = self.undisturbed(**fields), self.outcome(job_id)
+        drawn = [(draw["chain"], draw["sweep"]) for draw in found["trace"]]
+        assert drawn == [(chain, sweep) for chain in range(body["chains"]) for sweep in range(1, body["sweeps"] + 1)]
+        assert found["digests"] == expected["digests"]
+        assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in found["digests"])
+        assert found == expected
+
+
+def without(answer: Any, *names: str) -> Any:
+    """JSON without some fields, at any depth."""
+    if isinstance(answer, dict):
+        return {name: without(value, *names) for name, value in answer.items() if name not in names}
+    if isinstance(answer, list):
+        return [without(value, *names) for value in answer]
+    return answer

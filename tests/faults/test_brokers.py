@@ -1,0 +1,56 @@
+"""The broker is killed, emptied and flooded: messages only wake workers up, so nothing depends on one."""
+
+import time
+
+from tests.faults.servers import wait_for
+from tests.faults.stack import Report, Stack, rounded
+
+N_COPIES = 20
+
+
+def test_the_same_message_twenty_times(stack: Stack, report: Report) -> None:
+    job_id = stack.submit()
+    [held] = stack.reach(job_id)
+    fault = time.monotonic()
+    stack.send([held.unit_id] * N_COPIES)
+    wait_for(lambda: stack.broker.n_pending() == 0, "the copies are taken up")
+    unit = stack.unit(job_id)
+    assert unit.token in (held.token, None)  # None: it was done meanwhile; no copy has begun a leg
+    assert unit.attempts == 0
+    report(takeover_seconds=rounded(time.monotonic() - fault), sweeps_lost=0)
+    stack.check(job_id)
+
+
+def test_kill_of_the_broker_and_a_job_submitted_while_it_is_down(stack: Stack, report: Report) -> None:
+    running = stack.submit()
+    [held] = stack.reach(running)
+    fault = time.monotonic()
+    stack.kill_broker()
+    if stack.broker.outlived:
+        stack.progress_seconds(running, fault, than=held.n_sweeps)
+        assert stack.unit(running).token == held.token  # the leg needs no broker
+    waiting = stack.submit()
+    stack.restart_broker()
+    back = time.monotonic()
+    progress = stack.progress_seconds(running, fault, than=held.n_sweeps)
+    sent_again = stack.start_seconds(waiting, back)  # what could not be sent was due at once
+    report(takeover_seconds=rounded(progress), sent_again_seconds=rounded(sent_again))
+    stack.check(running)
+    stack.check(waiting)
+
+
+def test_loss_of_all_messages(stack: Stack, report: Report) -> None:
+    busy = stack.submit(chains=2)
+    stack.reach(busy)
+    waiting = stack.submit()
+    wait_for(lambda: stack.broker.n_pending() == 1, "a message waits for a worker")
+    fault = time.monotonic()
+    stack.broker.lose_data()
+    assert stack.broker.n_pending() == 0
+    progress = stack.progress_seconds(busy, fault)
+    stack.age_messages()
+    aged = time.monotonic()
+    sent_again = stack.start_seconds(waiting, aged)
+    report(takeover_seconds=rounded(progress), sent_again_seconds=rounded(sent_again), sweeps_lost=0)
+    stack.check(busy, chains=2)
+    stack.check(waiting)

@@ -1,0 +1,175 @@
+"""Workers and the API are killed, frozen and told to leave in mid-job."""
+
+import time
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from sqlalchemy import select
+
+from app.models import Checkpoint, Draw, Unit
+from tests.faults.programs import Program
+from tests.faults.servers import wait_for
+from tests.faults.stack import LEASE_SECONDS, Report, Stack, rounded
+
+QUICK_EXIT = 10.0  # seconds from SIGTERM to the end, on a machine that is busy with other things
+POISONED = 3  # claims without a save
+
+
+def test_both_stacks_give_the_same_digests_and_answers(stack: Stack, seen: dict[str, Any]) -> None:
+    outcome = stack.undisturbed()
+    documents = [without_row_ids(document) for document in outcome["documents"]["documents"]]
+    told = {**outcome, "documents": documents}
+    assert seen.setdefault("outcome", told) == told
+    chains = stack.undisturbed(chains=2)
+    assert chains["digests"][0] == outcome["digests"][0]  # a chain does not depend on the others
+    assert chains["digests"][1] != chains["digests"][0]
+
+
+def without_row_ids(document: dict[str, Any]) -> dict[str, Any]:
+    """A document's answer without the number that its database gave it."""
+    return {name: value for name, value in document.items() if name not in ("id", "document_id")}
+
+
+def test_kill_of_a_workers_child(stack: Stack, report: Report) -> None:
+    job_id = stack.submit()
+    stack.reach(job_id)
+    worker = stack.busiest()
+    [held] = stack.held(job_id)
+    fault = time.monotonic()
+    worker.kill_child()
+    takeover = stack.takeover_seconds(held, fault)
+    stack.check(job_id)
+    report(takeover_seconds=rounded(takeover), sweeps_lost=round(held.sweeps_lost))
+
+
+def test_kill_of_a_whole_worker(stack: Stack, report: Report) -> None:
+    job_id = stack.submit()
+    stack.reach(job_id)
+    worker = stack.busiest()
+    [held] = stack.held(job_id)
+    fault = time.monotonic()
+    worker.kill()
+    takeover = stack.takeover_seconds(held, fault)
+    worker.start()
+    stack.check(job_id)
+    report(takeover_seconds=rounded(takeover), sweeps_lost=round(held.sweeps_lost))
+
+
+def test_kill_of_every_worker_at_once(stack: Stack, report: Report) -> None:
+    job_id = stack.submit(chains=2)
+    held = stack.reach(job_id)
+    assert stack.get(f"/v1/jobs/{job_id}")["progress"]["note"] is None
+    for worker in stack.workers.values():
+        worker.kill()
+    note = wait_for(lambda: stack.get(f"/v1/jobs/{job_id}")["progress"]["note"], "the job says why it waits", 30)
+    assert note.startswith("no worker is running")
+    assert stack.get("/health")["workers"] == 0
+    started = time.monotonic()
+    for worker in stack.workers.values():
+        worker.start()
+    takeover = max(stack.takeover_seconds(unit, started) for unit in held)
+    stack.check(job_id, chains=2)
+    report(takeover_seconds=rounded(takeover), sweeps_lost=round(max(unit.sweeps_lost for unit in held)))
+
+
+def test_kill_of_the_api(stack: Stack, report: Report) -> None:
+    job_id = stack.submit()
+    [held] = stack.reach(job_id)
+    stack.api.kill()
+    progress = stack.progress_seconds(job_id, time.monotonic())  # nobody needs the API
+    assert stack.unit(job_id).token == held.token
+    began = time.monotonic()
+    stack.api.start()
+    stack.wait_until_up()
+    report(takeover_seconds=rounded(progress), api_back_seconds=rounded(time.monotonic() - began), sweeps_lost=0)
+    stack.check(job_id)
+
+
+def test_a_worker_stopped_past_its_lease_writes_nothing_when_it_wakes(stack: Stack, report: Report) -> None:
+    job_id = stack.submit()
+    stack.reach(job_id)
+    first = stack.busiest()
+    stack.freeze_outside_a_transaction(first, job_id)
+    fault = time.monotonic()
+    [held] = stack.held(job_id)
+    takeover = stack.takeover_seconds(held, fault)
+    second = stack.busiest()
+    assert second is not first
+    # The other one is stopped too, within its lease, so that each write would be the woken one's.
+    stack.freeze_outside_a_transaction(second, job_id)
+    before = rows(stack, job_id)
+    first.thaw()
+    time.sleep(LEASE_SECONDS / 2)
+    assert rows(stack, job_id) == before
+    assert before["token"] not in (None, held.token)
+    second.thaw()
+    stack.check(job_id)
+    report(takeover_seconds=rounded(takeover), sweeps_lost=round(held.sweeps_lost))
+
+
+def rows(stack: Stack, job_id: str) -> dict[str, Any]:
+    """All that a leg of the job's first chain could write."""
+    with stack.database.readers.begin() as session:
+        unit = session.scalars(select(Unit).where(Unit.job_id == job_id, Unit.kind == "chain")).one()
+        checkpoints = select(Checkpoint.id, Checkpoint.data).where(Checkpoint.unit_id == unit.id)
+        draws = select(Draw.sweep, Draw.log_joint).where(Draw.job_id == job_id)
+        return {
+            **{column.key: getattr(unit, column.key) for column in Unit.__table__.columns},
+            "checkpoints": [tuple(row) for row in session.execute(checkpoints.order_by(Checkpoint.id))],
+            "draws": [tuple(row) for row in session.execute(draws.order_by(Draw.sweep))],
+        }
+
+
+def test_sigterm_ends_a_worker_in_seconds_and_nothing_is_lost(stack: Stack, report: Report) -> None:
+    job_id = stack.submit()
+    stack.reach(job_id)
+    worker = stack.busiest()
+    [held] = stack.held(job_id)
+    fault = time.monotonic()
+    with ThreadPoolExecutor(1) as pool:
+        leaving = pool.submit(worker.terminate)
+        takeover = stack.takeover_seconds(held, fault)
+        code, seconds = leaving.result()
+    worker.start()
+    assert code == 0
+    assert seconds < QUICK_EXIT
+    assert takeover < LEASE_SECONDS  # the lease was given back, not waited for
+    assert stack.unit(job_id).attempts <= 1  # a leg that left in peace is no attempt that failed
+    report(takeover_seconds=rounded(takeover), exit_seconds=rounded(seconds), sweeps_lost=0)
+    stack.check(job_id)
+
+
+def test_a_unit_that_kills_its_worker_each_time_fails_its_job_and_no_other(stack: Stack, report: Report) -> None:
+    began = time.monotonic()
+    poison = stack.submit(seed=13)
+    wait_for(lambda: claims(stack, poison) == 1, "the first claim")
+    kill_children(stack.workers.values())
+    other = stack.submit()
+    for n_claims in range(2, POISONED + 1):
+        spared, token = None, None
+        while claims(stack, poison) < n_claims:
+            if stack.unit(other).status == "running":
+                token = stack.unit(other).token
+                spared = stack.busiest()  # nothing else is at work while the poison waits for its lease
+        if stack.unit(other).token != token:
+            spared = None
+        kill_children(worker for worker in stack.workers.values() if worker is not spared)
+    job = stack.wait_for_end(poison)
+    assert (job["status"], stack.unit(poison).n_sweeps) == ("failed", 0)
+    assert "claimed 3 times" in job["error"]
+    report(ended_seconds=rounded(time.monotonic() - began))
+    stack.age_messages()  # one may have died in the hands of a child
+    stack.check(other)
+
+
+def claims(stack: Stack, job_id: str) -> int:
+    """How often the job's chain was claimed and not saved."""
+    unit = stack.unit(job_id)
+    assert unit.n_sweeps == 0, "the child was killed too late"
+    return unit.attempts
+
+
+def kill_children(workers: Iterable[Program]) -> None:
+    for worker in workers:
+        worker.kill_child()
