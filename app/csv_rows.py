@@ -5,43 +5,31 @@ import io
 from collections.abc import Iterator
 
 from app.errors import MalformedRequest
-from app.rows import FIELDS, BadLine, BadRow, Ignored, Line, LineSplitter, Row, row_of
+from app.rows import FIELDS, BadLine, BadRow, Line, LineReader, Row, row_of
 
 # The csv module refuses fields above 128 KiB unless told otherwise; lines are bounded here already.
 csv.field_size_limit(2**31 - 1)
 
 
-class CsvReader:
+class CsvReader(LineReader):
     """Reads CSV with a header; a record may go over several lines within quotes."""
 
     def __init__(self, max_bytes: int) -> None:
-        self.lines = LineSplitter(max_bytes)
-        self.ignored_fields = Ignored()
+        super().__init__(max_bytes)
         self.header: list[str] | None = None
         self.record: list[Line] = []  # lines of a record whose quotes are open
         self.n_bytes = 0  # of these
 
-    @property
-    def ignored(self) -> tuple[str, ...]:
-        """Names of the columns that were not read."""
-        return tuple(self.ignored_fields.names)
-
-    def feed(self, chunk: bytes) -> Iterator[Row | BadLine]:
-        """Rows and bad lines that end within the chunk. Raises MalformedRequest for a bad header."""
-        for line in self.lines.feed(chunk):
-            yield from self.read(line)
-
     def end(self) -> Iterator[Row | BadLine]:
         """What is left after the last chunk. Raises MalformedRequest if there was no usable header."""
-        for line in self.lines.end():
-            yield from self.read(line)
+        yield from super().end()
         if self.record:
             yield from self.give_up("a quote that opens here is never closed")
         if self.header is None:
             raise MalformedRequest("the CSV file is empty; its first line must name the columns, `text` among them")
 
     def read(self, line: Line) -> Iterator[Row | BadLine]:
-        """The rows that the line completes."""
+        """The rows that the line completes. Raises MalformedRequest for a bad header."""
         if line.data is None:
             reason = f"the line is longer than {self.lines.max_bytes} bytes"
             if self.record:

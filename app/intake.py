@@ -7,11 +7,10 @@ from sqlalchemy import func, insert, select, update
 from sqlalchemy.orm import Session, sessionmaker
 from starlette.concurrency import run_in_threadpool
 
-from app.csv_rows import CsvReader
 from app.errors import CorpusNotFound, IdempotencyKeyReused, NothingAccepted, UploadTooLarge
 from app.idempotency import touch
 from app.models import Corpus, Document
-from app.rows import BadLine, NdjsonReader, Row
+from app.rows import BadLine, LineReader, Row
 
 BATCH_ROWS = 1_000
 BATCH_BYTES = 2**23
@@ -66,9 +65,7 @@ class Batch:
             self.bad_lines.append(found)
 
 
-async def receive(
-    chunks: AsyncIterable[bytes], reader: NdjsonReader | CsvReader, store: "Store", max_bytes: int
-) -> Report:
+async def receive(chunks: AsyncIterable[bytes], reader: LineReader, store: "Store", max_bytes: int) -> Report:
     """Store the rows of an upload as documents of a corpus, in short transactions while it comes in.
 
     Holds one batch and one line at most. Raises MalformedRequest for a CSV file without a usable header,

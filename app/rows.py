@@ -1,6 +1,7 @@
 """Lines of bytes to rows: each line of NDJSON becomes a row, or the reason why not."""
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
@@ -96,8 +97,8 @@ class Ignored:
                 self.names[name[:MAX_FIELD_NAME].encode("utf-8", "replace").decode()] = None
 
 
-class NdjsonReader:
-    """Reads one JSON object a line: {"text": ..., "key": ..., "label": ...}."""
+class LineReader(ABC):
+    """Reads an upload in some format, line by line."""
 
     def __init__(self, max_bytes: int) -> None:
         self.lines = LineSplitter(max_bytes)
@@ -105,7 +106,7 @@ class NdjsonReader:
 
     @property
     def ignored(self) -> tuple[str, ...]:
-        """Names of the fields that were not read."""
+        """Names of the fields that no row has use for."""
         return tuple(self.ignored_fields.names)
 
     def feed(self, chunk: bytes) -> Iterator[Row | BadLine]:
@@ -117,6 +118,14 @@ class NdjsonReader:
         """What is left after the last chunk."""
         for line in self.lines.end():
             yield from self.read(line)
+
+    @abstractmethod
+    def read(self, line: Line) -> Iterator[Row | BadLine]:
+        """The rows and bad lines that the line completes."""
+
+
+class NdjsonReader(LineReader):
+    """Reads one JSON object a line: {"text": ..., "key": ..., "label": ...}."""
 
     def read(self, line: Line) -> Iterator[Row | BadLine]:
         """The line's row; nothing for a blank line."""

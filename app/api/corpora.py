@@ -44,12 +44,12 @@ from app.errors import (
 from app.idempotency import Answer, Hashed, Once, touch
 from app.lifecycle import UNFINISHED
 from app.models import Corpus, Document, IdempotentRequest, Job
-from app.rows import NdjsonReader
+from app.rows import LineReader, NdjsonReader
 from app.schemas import CorpusDetail, CorpusIn, CorpusOut, CorpusPage, LabelCount, UploadOut
 
 router = APIRouter(prefix="/v1/corpora", tags=["corpora"])
 
-READERS: dict[str, type[NdjsonReader] | type[CsvReader]] = {
+READERS: dict[str, type[LineReader]] = {
     "application/x-ndjson": NdjsonReader,
     "application/jsonl": NdjsonReader,
     "application/json-lines": NdjsonReader,
@@ -142,7 +142,7 @@ def end_upload(sessions: sessionmaker[Session], once: Once, made: Answer) -> Ans
         return once.end(session, made)
 
 
-def reader_of(request: Request) -> type[NdjsonReader] | type[CsvReader]:
+def reader_of(request: Request) -> type[LineReader]:
     """The reader for the upload's content type. Raises UnsupportedUpload."""
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content_type not in READERS:
