@@ -5,6 +5,7 @@ Everything goes over HTTP, as any client would do it; the service is started and
 
 import csv
 import json
+import os
 import shutil
 import socket
 import sys
@@ -81,6 +82,7 @@ def main() -> int:
     """Run the demo; returns the exit code."""
     stop_on_sigterm()
     shutil.rmtree(DATA, ignore_errors=True)
+    os.environ.setdefault("NUMBA_CACHE_DIR", str(DATA.parent / "kernels"))  # compiled once for all demos
     settings = Settings(data_folder=DATA, database_url=None, broker_url=None, host="127.0.0.1", port=free_port())
     migrate(settings.database)
     client = Client(f"http://{settings.host}:{settings.port}")

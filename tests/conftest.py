@@ -1,6 +1,7 @@
 """What tests of all rooms share: real databases of both kinds, and the service over each."""
 
 import itertools
+import os
 import shutil
 import tempfile
 import warnings
@@ -13,10 +14,16 @@ from sqlalchemy import Engine, create_engine, delete, text
 from starlette.testclient import TestClient
 
 from app import db
+from app.cli import kernel_cache
 from app.db import Database
 from app.main import create_app
 from app.models import Corpus, IdempotentRequest, Worker
 from app.settings import Settings
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# All processes of the tests share compiled kernels, apart from those of other versions. Before numba is imported.
+os.environ["NUMBA_CACHE_DIR"] = str(kernel_cache(Settings(data_folder=ROOT / "data")))
 
 numbers = itertools.count()
 
