@@ -15,7 +15,7 @@ import uvicorn
 
 from app.db import SchemaError, check_schema, connect, migrate
 from app.settings import Settings
-from app.supervisor import ApiEnded, Supervisor, stop_on_sigterm
+from app.supervisor import ApiEnded, Supervisor, stop_on_signals
 
 GRACEFUL_SECONDS = 3  # for open requests when the API ends
 
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def serve(settings: Settings, _: argparse.Namespace) -> int:
     """The embedded service, until Ctrl-C or SIGTERM."""
     migrate(settings.database)
-    stop_on_sigterm()
+    stop_on_signals()
     with Supervisor(settings) as supervisor:
         print(f"Newfound at http://{settings.host}:{settings.port} (API pages: /docs). Ctrl-C ends it.", flush=True)
         try:

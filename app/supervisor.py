@@ -124,6 +124,10 @@ def kill_session(child: subprocess.Popen[bytes]) -> None:
     child.wait()
 
 
-def stop_on_sigterm() -> None:
-    """Let SIGTERM end this process as Ctrl-C does."""
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+def stop_on_signals() -> None:
+    """Let SIGTERM end this process as Ctrl-C does, by KeyboardInterrupt.
+
+    SIGINT is said too: a process that a script starts in the background inherits that it is ignored.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)

@@ -21,7 +21,7 @@ from rich.table import Table
 
 from app.db import migrate
 from app.settings import Settings
-from app.supervisor import Supervisor, stop_on_sigterm
+from app.supervisor import Supervisor, stop_on_signals
 from sampler import metrics
 from sampler.text import words_of
 
@@ -80,7 +80,7 @@ class Client:
 
 def main() -> int:
     """Run the demo; returns the exit code."""
-    stop_on_sigterm()
+    stop_on_signals()
     shutil.rmtree(DATA, ignore_errors=True)
     os.environ.setdefault("NUMBA_CACHE_DIR", str(DATA.parent / "kernels"))  # compiled once for all demos
     settings = Settings(data_folder=DATA, database_url=None, broker_url=None, host="127.0.0.1", port=free_port())
