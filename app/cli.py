@@ -2,6 +2,7 @@
 
 import argparse
 import hashlib
+import importlib
 import importlib.util
 import logging
 import os
@@ -10,8 +11,6 @@ import socket
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-
-import uvicorn
 
 from app.db import SchemaError, check_schema, connect, migrate
 from app.settings import Settings
@@ -58,6 +57,8 @@ def serve(settings: Settings, _: argparse.Namespace) -> int:
 
 def api(settings: Settings, _: argparse.Namespace) -> int:
     """The API in this process."""
+    import uvicorn  # takes a while, and the other commands have no use for it
+
     check_schema(connect(settings.database))
     # Uvicorn ends its requests, then raises the signal that it got once more: an end that was asked for is no error.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
@@ -72,13 +73,12 @@ def api(settings: Settings, _: argparse.Namespace) -> int:
 
 
 def worker(settings: Settings, parsed: argparse.Namespace) -> int:
-    """A Celery worker in place of this process. By name, not by import: app does not know worker."""
-    check_schema(connect(settings.database))
-    celery = [sys.executable, "-m", "celery", "--app", "worker.tasks", "worker", "--pool", "prefork"]
-    options = ["--without-gossip", "--without-mingle", "--without-heartbeat", "--loglevel", "INFO"]
-    name = ["--hostname", f"{parsed.name}@newfound"]
-    kernels = {"NUMBA_CACHE_DIR": str(kernel_cache(settings))}
-    os.execve(sys.executable, celery + options + name, os.environ | kernels)
+    """One worker in this process. By name, not by import: app does not know worker."""
+    database = connect(settings.database)
+    check_schema(database)
+    database.engine.dispose()
+    os.environ["NUMBA_CACHE_DIR"] = str(kernel_cache(settings))  # numba reads it when it is imported
+    return int(importlib.import_module("worker.tasks").run(f"{parsed.name}@newfound"))
 
 
 def kernel_cache(settings: Settings) -> Path:

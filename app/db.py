@@ -1,15 +1,11 @@
 """The database: engine, sessions, clock and schema, for SQLite and PostgreSQL alike."""
 
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Double, Engine, create_engine, event
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Connection, Double, Engine, create_engine, event, inspect, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import Session, sessionmaker
@@ -17,6 +13,9 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
 import migrations
+
+if TYPE_CHECKING:
+    from alembic.config import Config
 
 PRAGMAS = ("journal_mode=WAL", "synchronous=NORMAL", "busy_timeout=10000", "foreign_keys=ON")
 
@@ -123,8 +122,10 @@ def _postgresql_clock(element: DatabaseClock, compiler: SQLCompiler, **options: 
     return "CAST(extract(epoch from clock_timestamp()) AS double precision)"
 
 
-def migration_config() -> Config:
+def migration_config() -> "Config":
     """Alembic's configuration, without an ini file."""
+    from alembic.config import Config  # takes a third of a second, and no worker needs it
+
     config = Config()
     config.set_main_option("script_location", str(Path(migrations.__file__).parent).replace("%", "%%"))
     return config
@@ -132,6 +133,8 @@ def migration_config() -> Config:
 
 def migrate(url: str, revision: str = "head") -> None:
     """Upgrade the schema of the database at a URL."""
+    from alembic import command
+
     database = connect(url)
     try:
         with database.engine.connect() as connection:
@@ -145,12 +148,21 @@ def migrate(url: str, revision: str = "head") -> None:
 def schema_revision(database: Database) -> str | None:
     """The revision that the schema is at; None for a database without a schema."""
     with database.readers.begin() as session:
-        return MigrationContext.configure(session.connection()).get_current_revision()
+        if not inspect(session.connection()).has_table("alembic_version"):
+            return None
+        found: str | None = session.scalar(text("SELECT version_num FROM alembic_version"))
+        return found
+
+
+def head_revision() -> str:
+    """The revision that the migrations lead to: their files are numbered."""
+    files = Path(migrations.__file__).parent.glob("versions/[0-9]*.py")
+    return max(file.name for file in files).partition("_")[0]
 
 
 def check_schema(database: Database) -> None:
     """Raise SchemaError unless the schema is the one that the migrations make."""
-    head = ScriptDirectory.from_config(migration_config()).get_current_head()
+    head = head_revision()
     current = schema_revision(database)
     if current != head:
         raise SchemaError(
@@ -161,4 +173,4 @@ def check_schema(database: Database) -> None:
 
 def upsert(session: Session, table: type[Any]) -> Any:
     """An INSERT that knows ON CONFLICT, in the words of the session's database."""
-    return {"postgresql": postgresql.insert, "sqlite": sqlite.insert}[session.get_bind().dialect.name](table)
+    return import_module(f"sqlalchemy.dialects.{session.get_bind().dialect.name}").insert(table)

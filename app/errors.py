@@ -1,27 +1,10 @@
-"""Refusals, each with its status, and the one way they are told: RFC 9457 problem+json."""
+"""Refusals, each with its status; `problems` tells them over HTTP."""
 
-import json
-import logging
 import re
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
-from typing import Any
-
-from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
-from sqlalchemy.exc import OperationalError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
-from starlette.datastructures import MutableHeaders
-from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
-from starlette.routing import Match
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-logger = logging.getLogger(__name__)
 
 PROBLEM = "application/problem+json"
-METHODS = ("DELETE", "GET", "HEAD", "PATCH", "POST", "PUT")
 
 
 class ServiceError(Exception):
@@ -128,128 +111,11 @@ class LeaseLost(Exception):
     """The leg no longer holds its unit: nothing that it did since its last save may be written."""
 
 
-class ProblemResponse(JSONResponse):
-    """A problem in ASCII: what it quotes from a request may hold characters that UTF-8 cannot say."""
-
-    media_type = PROBLEM
-
-    def render(self, content: Any) -> bytes:
-        """The body."""
-        return json.dumps(content).encode("ascii")
-
-
 def type_of(name: str) -> str:
     """The stable identifier of a kind of problem: JobFinished is urn:newfound:problem:job-finished."""
     return "urn:newfound:problem:" + re.sub(r"[\W_]+|(?<=[a-z])(?=[A-Z])", "-", name).lower()
 
 
-def problem(
-    request: Request, status: int, type_: str, title: str, detail: str, errors: Sequence[Mapping[str, str]] = ()
-) -> ProblemResponse:
-    """A problem as the answer to a request."""
-    body = {"type": type_, "title": title, "status": int(status), "detail": detail, "instance": request.url.path}
-    return ProblemResponse({**body, "errors": list(errors)} if errors else body, status)
-
-
 def title_of(kind: type[ServiceError]) -> str:
     """The title of a kind of refusal: the first line of its docstring."""
     return (kind.__doc__ or kind.__name__).splitlines()[0].rstrip(".")
-
-
-def refusal(request: Request, error: ServiceError) -> ProblemResponse:
-    """The answer to a request that the service refuses."""
-    kind = type(error)
-    response = problem(request, kind.status, type_of(kind.__name__), title_of(kind), error.detail, error.errors)
-    if kind.status == HTTPStatus.SERVICE_UNAVAILABLE:
-        response.headers["Retry-After"] = "5"
-    return response
-
-
-def http_refusal(request: Request, error: HTTPException) -> ProblemResponse:
-    """The answer to a request that the framework refuses, such as one for an unknown path."""
-    if error.status_code == HTTPStatus.BAD_REQUEST:  # a body that is not JSON in UTF-8
-        return refusal(request, MalformedRequest(str(error.detail)))
-    if error.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-        return refusal(request, BodyTooLarge(str(error.detail)))
-    phrase = HTTPStatus(error.status_code).phrase
-    response = problem(request, error.status_code, type_of(phrase), phrase, str(error.detail))
-    response.headers.update(error.headers or {})
-    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-        response.headers["Allow"] = ", ".join(allowed_methods(request))
-    return response
-
-
-def allowed_methods(request: Request) -> list[str]:
-    """All methods that the path of the request has; the framework names those of its first route alone."""
-    return [
-        method
-        for method in METHODS
-        if any(route.matches({**request.scope, "method": method})[0] is Match.FULL for route in request.app.routes)
-    ]
-
-
-def validation_refusal(request: Request, error: RequestValidationError) -> ProblemResponse:
-    """The answer to a request whose parts are not what the schema says."""
-    errors = [{"where": ".".join(map(str, part["loc"])), "reason": str(part["msg"])} for part in error.errors()]
-    count = "1 part" if len(errors) == 1 else f"{len(errors)} parts"
-    return refusal(request, MalformedRequest(f"{count} of the request cannot be used; see errors", errors))
-
-
-def database_refusal(request: Request, error: Exception) -> ProblemResponse:
-    """The answer while the database is away or overloaded."""
-    logger.error("%s %s: the database failed", request.method, request.url.path, exc_info=error)
-    return refusal(request, DatabaseUnavailable("the database did not answer in time"))
-
-
-def internal_error(request: Request, error: Exception) -> ProblemResponse:
-    """The answer where nothing else fits; tells nothing of the error, which the server logs."""
-    logger.error("%s %s failed", request.method, request.url.path, exc_info=error)
-    return refusal(request, InternalError("the error has been logged"))
-
-
-def disconnected(request: Request, error: Exception) -> ProblemResponse:
-    """The end of a request whose client has left; nobody reads it."""
-    return refusal(request, MalformedRequest("the client left before its request was complete"))
-
-
-def render_errors(app: FastAPI) -> None:
-    """Answer every error of the application with a problem."""
-    handlers: dict[type[Exception], Any] = {
-        ServiceError: refusal,
-        HTTPException: http_refusal,
-        RequestValidationError: validation_refusal,
-        OperationalError: database_refusal,
-        PoolTimeout: database_refusal,
-        ClientDisconnect: disconnected,
-        Exception: internal_error,
-    }
-    for kind, handler in handlers.items():
-        app.add_exception_handler(kind, handler)
-    app.add_middleware(PlainTextToProblem)
-
-
-class PlainTextToProblem:
-    """Middleware that turns the plain text 413 of Starlette's body limit into a problem.
-
-    The limit answers a Content-Length that is too large by itself, past all exception handlers.
-    """
-
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
-        replaced = False
-
-        async def send_problem(message: Message) -> None:
-            nonlocal replaced
-            if message["type"] == "http.response.start" and message["status"] == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-                content_type = MutableHeaders(raw=message["headers"]).get("content-type", "")
-                replaced = content_type.startswith("text/plain")
-            if not replaced:
-                await send(message)
-            elif message["type"] == "http.response.start":
-                answer = refusal(Request(scope), BodyTooLarge("send a smaller body"))
-                await answer(scope, receive, send)
-
-        await self.app(scope, receive, send_problem)

@@ -5,12 +5,25 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from app.schemas import CORPUS_ID, CURSOR, JOB_ID, HyperparametersOut, SettingsIn, Stage, Status, UnitStatus, example
+from app.schemas import (
+    CORPUS_ID,
+    CURSOR,
+    JOB_ID,
+    KERNELS,
+    HyperparametersOut,
+    SettingsIn,
+    Stage,
+    Status,
+    UnitStatus,
+    example,
+)
+from sampler.state import Kernel
 
 
 class SettingsOut(SettingsIn):
     """A job's settings in full, the defaults it took included."""
 
+    kernel: Kernel = Field(default="collapsed", description=KERNELS)  # of a job from before there was a choice
     hyperparameters: HyperparametersOut
 
 

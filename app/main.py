@@ -11,7 +11,7 @@ from fastapi_offline import FastAPIOffline
 
 from app import db, queue
 from app.api import corpora, health, jobs, results
-from app.errors import render_errors
+from app.problems import render_errors
 from app.schemas import Problem
 from app.settings import Settings
 

@@ -102,11 +102,22 @@ class Encoding(Base):
     n_tokens: Mapped[int] = mapped_column(BigInteger)
     n_words: Mapped[int]
     n_known: Mapped[int]
-    data: Mapped[bytes]  # the worker's array format, document ids among them
     vocabulary: Mapped[list[Any]]
     categories: Mapped[list[Any]]  # names of the known categories, in index order
+    # SHA-256, in hex, of the bytes that the parts make up; null until they are all here.
+    digest: Mapped[str | None] = mapped_column(String(64))
 
     __table_args__ = (UniqueConstraint("corpus_id", "corpus_version", "options"),)
+
+
+class EncodingPart(Base):
+    """A piece of an encoded corpus, compressed: no value of a database holds all of a large one."""
+
+    __tablename__ = "encoding_parts"
+
+    encoding_id: Mapped[int] = parent("encodings.id", primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)  # from 0, without a gap
+    data: Mapped[bytes]  # less than 8 MiB
 
 
 class Job(Base):
@@ -117,7 +128,7 @@ class Job(Base):
     id: Mapped[str] = mapped_column(String(36), primary_key=True)
     corpus_id: Mapped[str] = parent("corpora.id", index=True)
     corpus_version: Mapped[int]
-    settings: Mapped[dict[str, Any]]  # text, model, hyperparameters, sweeps, burn_in, chains, seed
+    settings: Mapped[dict[str, Any]]  # text, model, kernel, hyperparameters, sweeps, burn_in, chains, seed
     status: Mapped[str] = mapped_column(String(20))  # queued running paused succeeded failed cancelled
     error: Mapped[str | None]
     encoding_id: Mapped[int | None] = mapped_column(ForeignKey("encodings.id"), index=True)

@@ -2,9 +2,9 @@
 
 import logging
 from collections.abc import Sequence
+from importlib import import_module
 
 from celery import Celery
-from kombu.transport import redis
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session, sessionmaker
 
@@ -21,29 +21,13 @@ CONNECT_SECONDS, SOCKET_SECONDS = 2, 10  # a broker that does not answer holds u
 celery = Celery("newfound")
 
 
-class ForgivingQoS(redis.QoS):
-    """Forgets a delivery even if Redis, being away, does not take its acknowledgement.
-
-    Kombu's own keeps it then, and a worker that holds one message at a time takes no other for ever.
-    Redis may deliver the message again; the claim makes that harmless.
-    """
-
-    def ack(self, delivery_tag: str) -> None:
-        """Acknowledge a delivery."""
-        try:
-            self._remove_from_indices(delivery_tag).execute()
-        finally:
-            super(redis.QoS, self).ack(delivery_tag)
-
-
-redis.Channel.QoS = ForgivingQoS
-
-
 def configure(settings: Settings) -> None:
     """Point the application at the settings' broker, and make the folders of a filesystem broker.
 
     Each process calls this at its start, since importing a module makes no folders.
     """
+    if settings.broker.startswith("redis"):
+        import_module("app.redis_broker")
     celery.conf.update(
         broker_url=settings.broker,
         broker_transport_options=transport_options(settings),

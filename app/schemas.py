@@ -7,6 +7,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, computed_fiel
 
 from app.models import MAX_NAME, MAX_SWEEPS
 from sampler.hyperparameters import LIMITS, CategoryStep, Hyperparameters
+from sampler.state import DEFAULT_KERNEL, Kernel, check_kernel
 from sampler.text import NO_STOP_WORDS, STOP_WORD_LANGUAGES, TextOptions
 
 CORPUS_ID = "5f0c2c1e-6d0f-4c53-9f43-0d8c1c6ad3a7"
@@ -16,6 +17,10 @@ CURSOR = "WzE3NjQyODY0NDUuMTIsImI5YTFkN2MyIl0"
 TEXT = TextOptions()
 HYPERPARAMETERS = Hyperparameters()
 SWEEPS, CHAINS = 500, 2
+KERNELS = (
+    "How chains draw from the posterior, which is the same. `blocked` is partially collapsed and fast: it moves whole "
+    "documents. `collapsed` is Algorithm 1 of the paper, token by token; only it knows the category step `as_printed`."
+)
 MAX_INTEGER = 2**31 - 1  # of an INTEGER column
 
 Status = Literal["queued", "running", "paused", "succeeded", "failed", "cancelled"]
@@ -200,6 +205,10 @@ class HyperparametersIn(BaseModel):
     category_step: CategoryStep = HYPERPARAMETERS.category_step
     n_start: int = limited("n_start")
 
+    def chosen(self) -> dict[str, Any]:
+        """The constants alone."""
+        return {name: getattr(self, name) for name in HyperparametersIn.model_fields}
+
 
 class HyperparametersOut(HyperparametersIn):
     """The model's constants, and the prior means that follow from them."""
@@ -214,10 +223,6 @@ class HyperparametersOut(HyperparametersIn):
         """Shape times scale."""
         return Hyperparameters(**self.chosen()).alpha_mean
 
-    def chosen(self) -> dict[str, Any]:
-        """The constants alone."""
-        return {name: getattr(self, name) for name in HyperparametersIn.model_fields}
-
 
 class SettingsIn(BaseModel):
     """What a job does with its corpus."""
@@ -226,6 +231,7 @@ class SettingsIn(BaseModel):
 
     text: TextIn = TextIn()
     model: Literal["lbpl-ntm"] = "lbpl-ntm"
+    kernel: Kernel = Field(default=DEFAULT_KERNEL, description=KERNELS)
     hyperparameters: HyperparametersIn = HyperparametersIn()
     sweeps: int = Field(default=SWEEPS, ge=1, le=MAX_SWEEPS)
     burn_in: int | None = Field(
@@ -243,6 +249,12 @@ class SettingsIn(BaseModel):
             raise ValueError(f"burn_in = {self.burn_in} is not below sweeps = {self.sweeps}")
         return self
 
+    @model_validator(mode="after")
+    def match_kernel(self) -> Self:
+        """Refuse a kernel that cannot draw from the model."""
+        check_kernel(self.kernel, Hyperparameters(**self.hyperparameters.chosen()))
+        return self
+
 
 class JobIn(SettingsIn):
     """A job to be queued; all but the corpus has a default."""
@@ -251,6 +263,7 @@ class JobIn(SettingsIn):
         corpus_id=CORPUS_ID,
         text={"stop_words": "en", "extra_stop_words": ["abstract"], "min_word_length": 3, "min_document_frequency": 5},
         model="lbpl-ntm",
+        kernel="blocked",
         hyperparameters={"n_topics": 64, "category_step": "exact"},
         sweeps=400,
         burn_in=200,

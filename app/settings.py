@@ -18,12 +18,16 @@ class Settings(BaseSettings):
     host: str = "127.0.0.1"
     port: int = Field(default=8000, ge=0, le=65535)
     workers: int = Field(default=2, ge=1)
+    threads: int = Field(default=1, ge=1)  # of a worker, for the sweeps of its leg; no result depends on it
 
     lease_seconds: float = Field(default=60.0, gt=0)  # a unit without a sign of life for so long is taken over
     heartbeat_seconds: float = Field(default=15.0, gt=0)
     reap_seconds: float = Field(default=10.0, gt=0)
     leg_seconds: float = Field(default=60.0, gt=0)  # then a worker turns to the next unit in the queue
     save_seconds: float = Field(default=2.0, gt=0)
+
+    encodings_folder: Path | None = None  # default: in the data folder; where workers map encoded corpora from
+    max_encodings_bytes: int = Field(default=2**35, ge=0)  # there; the last one stays whatever its size
 
     max_upload_bytes: int = Field(default=2**30, ge=1)
     max_document_bytes: int = Field(default=2**20, ge=1)
@@ -37,6 +41,11 @@ class Settings(BaseSettings):
     def broker(self) -> str:
         """URL of the broker."""
         return self.broker_url or "filesystem://"
+
+    @property
+    def encodings(self) -> Path:
+        """Where a host keeps the encoded corpora that its workers use."""
+        return (self.encodings_folder or self.data_folder / "encodings").absolute()
 
     @property
     def broker_folder(self) -> Path:

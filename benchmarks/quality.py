@@ -8,6 +8,7 @@ import argparse
 import json
 import time
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from benchmarks import problems
 from sampler import chain, consensus, metrics
 from sampler.corpus import Array
 from sampler.hyperparameters import Hyperparameters
+from sampler.state import DEFAULT_KERNEL, Kernel
 
 
 def main() -> None:
@@ -22,7 +24,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="benchmarks.quality", description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder with problems.json and data sets")
     parser.add_argument("--problems", nargs="*", default=[], help="default: all")
-    parser.add_argument("--steps", nargs="*", default=["exact", "as_printed"], help="category steps")
+    parser.add_argument("--kernel", choices=get_args(Kernel), default=DEFAULT_KERNEL)
+    parser.add_argument("--steps", nargs="*", default=["exact"], help="category steps: exact, as_printed")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--split", type=int, default=0, help="which random choice of labeled documents")
     parser.add_argument("--sweeps", type=int, default=200)
@@ -32,13 +35,16 @@ def main() -> None:
         for step in arguments.steps:
             for seed in range(arguments.seeds):
                 hyperparameters = Hyperparameters(category_step=step)
-                print(json.dumps(measure(problem, hyperparameters, seed, arguments.sweeps)), flush=True)
+                line = measure(problem, hyperparameters, seed, arguments.sweeps, arguments.kernel)
+                print(json.dumps(line), flush=True)
 
 
-def measure(problem: problems.Problem, hyperparameters: Hyperparameters, seed: int, sweeps: int) -> dict[str, object]:
+def measure(
+    problem: problems.Problem, hyperparameters: Hyperparameters, seed: int, sweeps: int, kernel: Kernel
+) -> dict[str, object]:
     """Run one chain and score it; the first half of the sweeps is burn-in."""
     began = time.monotonic()
-    state = chain.start(problem.corpus, hyperparameters, seed, 0)
+    state = chain.start(problem.corpus, hyperparameters, seed, 0, kernel)
     started = time.monotonic()
     draws = []
     for _ in range(sweeps):
@@ -48,10 +54,10 @@ def measure(problem: problems.Problem, hyperparameters: Hyperparameters, seed: i
     ended = time.monotonic()
     kept = draws[sweeps // 2 :]
     pooled = consensus.conclude(problem.corpus, state.tally).category
-    last = chain.document_categories(problem.corpus, state.assignments)
+    last = state.document_categories(problem.corpus)
     n_true = int(np.unique(problem.truth[problem.scored]).size)
     return {
-        "method": f"collapsed {hyperparameters.category_step}",
+        "method": f"{kernel} {hyperparameters.category_step}",
         "problem": problem.name,
         "seed": seed,
         "sweeps": sweeps,

@@ -1,7 +1,7 @@
 """A chain's state to bytes and back, exactly.
 
-Only assignments, concentrations, the position in the random streams and the tally of kept draws are
-stored; counts are recounted on loading. The format has a version, the shapes and a checksum; it is
+Only what a kernel cannot count again, concentrations, the position in the random streams and the tally of kept draws
+are stored; counts are recounted on loading. The format has a version, the shapes and a checksum; it is
 zlib-compressed little-endian arrays behind a JSON header.
 """
 
@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from sampler.assignments import EMPTY, Assignments, recount
-from sampler.chain import State, Tally
-from sampler.corpus import UNLABELED, Array, Corpus, fingerprint
+from sampler.chain import KERNELS
+from sampler.corpus import Array, Corpus, fingerprint
 from sampler.hyperparameters import Hyperparameters
+from sampler.state import Course, State, Tally, check_kernel
 
 MAGIC = b"newfound"
 FORMAT = 1
@@ -63,11 +63,10 @@ def unpack(data: bytes) -> tuple[dict[str, Any], dict[str, Array]]:
 
 def dump(corpus: Corpus, state: State) -> bytes:
     """The state as bytes; equal states give equal bytes."""
-    first_slot = np.repeat(corpus.offsets[:-1], corpus.lengths)
-    occupied = np.flatnonzero(state.counts.table_tokens).astype(np.int32)
     facts = {
-        "corpus": fingerprint(corpus),
-        "n_topics": int(state.counts.topic_tokens.size),
+        "corpus": state.fingerprint,
+        "kernel": state.kernel,
+        "n_topics": state.n_topics,
         "seed": state.seed,
         "chain": state.chain,
         "n_sweeps": state.n_sweeps,
@@ -77,68 +76,45 @@ def dump(corpus: Corpus, state: State) -> bytes:
         "n_draws": state.tally.n_draws,
         "digest": state.digest,
     }
-    return pack(
-        facts,
-        {
-            "table": smallest(state.assignments.table - first_slot),
-            "occupied": occupied,
-            "category": smallest(state.assignments.category[occupied]),
-            "topic": smallest(state.assignments.topic),
-            "identity": state.assignments.identity,
-            "tally_document": state.tally.document,
-            "tally_identity": state.tally.identity,
-            "tally_hits": state.tally.hits,
-        },
-    )
+    tally = {
+        "tally_document": state.tally.document,
+        "tally_identity": state.tally.identity,
+        "tally_hits": state.tally.hits,
+    }
+    return pack(facts, {**state.arrays(corpus), **tally})
 
 
 def load(corpus: Corpus, hyperparameters: Hyperparameters, data: bytes) -> State:
-    """The state that was dumped. Raises CheckpointError for another corpus, other topics or damaged bytes."""
+    """The state that was dumped, of the kernel that it had.
+
+    Raises CheckpointError for another corpus, another model or damaged bytes.
+    """
     facts, arrays = unpack(data)
     if facts["corpus"] != fingerprint(corpus):
         raise CheckpointError("the checkpoint belongs to another corpus")
     if facts["n_topics"] != hyperparameters.n_topics:
         raise CheckpointError(f"{facts['n_topics']} topics are not {hyperparameters.n_topics}")
-    first_slot = np.repeat(corpus.offsets[:-1], corpus.lengths)
-    category = np.full(corpus.n_tokens, EMPTY, np.int32)
-    category[arrays["occupied"]] = arrays["category"]
-    assignments = Assignments(
-        table=(first_slot + arrays["table"]).astype(np.int32),
-        category=category,
-        topic=arrays["topic"].astype(np.int32),
-        identity=arrays["identity"],
-    )
-    check(corpus, hyperparameters, assignments)
-    return State(
+    kernel = facts.get("kernel", "collapsed")  # checkpoints from before there was another name none
+    if kernel not in KERNELS:
+        raise CheckpointError(f"the kernel {kernel!r} is none of {', '.join(KERNELS)}, which this version has")
+    try:
+        check_kernel(kernel, hyperparameters)
+        return KERNELS[kernel].restore(corpus, hyperparameters, course(facts, arrays), arrays)
+    except ValueError as error:
+        raise CheckpointError(str(error)) from error
+
+
+def course(facts: Mapping[str, Any], arrays: Mapping[str, Array]) -> Course:
+    """The part of a state that all kernels share."""
+    return Course(
+        fingerprint=facts["corpus"],
+        n_topics=facts["n_topics"],
         seed=facts["seed"],
         chain=facts["chain"],
         n_sweeps=facts["n_sweeps"],
         n_born=facts["n_born"],
         alpha=float.fromhex(facts["alpha"]),
         gamma=float.fromhex(facts["gamma"]),
-        assignments=assignments,
-        counts=recount(corpus, assignments, hyperparameters.n_topics),
         tally=Tally(facts["n_draws"], arrays["tally_document"], arrays["tally_identity"], arrays["tally_hits"]),
         digest=facts["digest"],
     )
-
-
-def check(corpus: Corpus, hyperparameters: Hyperparameters, assignments: Assignments) -> None:
-    """Raise CheckpointError unless the assignments could be counted and hold every label."""
-    document = np.repeat(np.arange(corpus.n_documents), corpus.lengths)
-    table = assignments.table
-    if ((table < corpus.offsets[document]) | (table >= corpus.offsets[document + 1])).any():
-        raise CheckpointError("a token sits at a table of another document")
-    served = assignments.category[table]
-    if (served < 0).any() or (served >= assignments.identity.size).any():
-        raise CheckpointError("a table serves no category")
-    if (assignments.topic < 0).any() or (assignments.topic >= hyperparameters.n_topics).any():
-        raise CheckpointError("a token has no topic")
-    labels = corpus.labels[document]
-    if (served != labels)[labels != UNLABELED].any():
-        raise CheckpointError("a labeled document does not serve its label")
-
-
-def smallest(array: Array) -> Array:
-    """The same non-negative integers in the smallest unsigned type that holds them."""
-    return array.astype(np.min_scalar_type(int(array.max(initial=0))))

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import coo_array, csc_array
 
-from sampler.chain import Tally
 from sampler.corpus import UNLABELED, Array, Corpus
+from sampler.state import Tally
 
 NONE = -1  # no category, or no runner-up
 RELEVANCE = 0.6  # weight of a word's probability against its lift (Sievert and Shirley 2014)

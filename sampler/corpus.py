@@ -44,9 +44,8 @@ def validate(corpus: Corpus) -> None:
         raise ValueError(f"{corpus.offsets.size} offsets do not bound {corpus.labels.size} documents")
     if corpus.offsets[0] != 0 or corpus.offsets[-1] != corpus.words.size or (corpus.lengths < 0).any():
         raise ValueError(f"offsets do not ascend from 0 to {corpus.words.size} tokens")
-    outside = np.flatnonzero((corpus.words < 0) | (corpus.words >= corpus.n_words))
-    if outside.size:
-        i = outside[0]
+    if corpus.words.min(initial=0) < 0 or corpus.words.max(initial=-1) >= corpus.n_words:  # takes no room
+        i = np.flatnonzero((corpus.words < 0) | (corpus.words >= corpus.n_words))[0]
         raise ValueError(f"token {i}: word {corpus.words[i]} is not below n_words = {corpus.n_words}")
     outside = np.flatnonzero((corpus.labels < UNLABELED) | (corpus.labels >= corpus.n_known))
     if outside.size:
@@ -58,5 +57,5 @@ def fingerprint(corpus: Corpus) -> str:
     """SHA-256 of everything in the corpus, in hexadecimal: two corpora are equal when theirs are."""
     digest = hashlib.sha256(f"{corpus.n_words} {corpus.n_known} {corpus.n_documents}".encode())
     for array in (corpus.words, corpus.offsets, corpus.labels):
-        digest.update(array.tobytes())
+        digest.update(np.ascontiguousarray(array).data)  # no copy of what is contiguous
     return digest.hexdigest()

@@ -3,23 +3,29 @@
 import hashlib
 import json
 import struct
+from collections.abc import Iterable
 from dataclasses import asdict
 
-from sampler.assignments import Assignments
-from sampler.corpus import Corpus, fingerprint
+import numpy as np
+
+from sampler.corpus import Array
 from sampler.hyperparameters import Hyperparameters
+from sampler.state import Kernel
 
 
-def first_digest(corpus: Corpus, hyperparameters: Hyperparameters, seed: int, chain: int) -> str:
-    """The digest before the first sweep, hexadecimal SHA-256 of all that the chain follows from."""
-    given = {"corpus": fingerprint(corpus), "seed": seed, "chain": chain, **asdict(hyperparameters)}
+def first_digest(fingerprint: str, hyperparameters: Hyperparameters, seed: int, chain: int, kernel: Kernel) -> str:
+    """The digest before the first sweep, hexadecimal SHA-256 of all that the chain follows from.
+
+    `fingerprint` is that of the corpus.
+    """
+    given = {"corpus": fingerprint, "seed": seed, "chain": chain, "kernel": kernel, **asdict(hyperparameters)}
     return hashlib.sha256(json.dumps(given, sort_keys=True).encode()).hexdigest()
 
 
-def next_digest(digest: str, assignments: Assignments, alpha: float, gamma: float) -> str:
-    """The digest after one more sweep, which left this state."""
+def next_digest(digest: str, arrays: Iterable[Array], alpha: float, gamma: float) -> str:
+    """The digest after one more sweep, which left these arrays and concentrations."""
     hashed = hashlib.sha256(digest.encode())
-    for array in (assignments.table, assignments.category, assignments.topic):
-        hashed.update(array.tobytes())
+    for array in arrays:
+        hashed.update(np.ravel(array).data)
     hashed.update(struct.pack("<dd", alpha, gamma))
     return hashed.hexdigest()

@@ -27,6 +27,12 @@ class Step(IntEnum):
     CATEGORIES = 5
     TOPICS = 6
     CONCENTRATIONS = 7
+    WEIGHTS = 8  # phi, a stream a word
+    PARAMETERS = 9  # theta and the sticks
+    DOCUMENTS = 10  # a stream a document
+    SPLIT_MERGE = 11
+    BULK_TOPICS = 12  # a stream a word
+    START_DOCUMENTS = 13
 
 
 @njit(cache=True, nogil=True)
@@ -42,6 +48,12 @@ def uniform(key: np.uint64, position: int) -> float:
     """The number at a position of a stream, uniform on [0, 1)."""
     bits = mix(key + GOLDEN * (np.uint64(position) + np.uint64(1)))
     return np.float64(bits >> np.uint64(11)) * TO_UNIT
+
+
+@njit(cache=True, nogil=True)
+def branch(key: np.uint64, number: int) -> np.uint64:
+    """The key of one of many streams under a key: of a document, or of a word."""
+    return mix(key ^ mix(GOLDEN * (np.uint64(number) + np.uint64(1))))
 
 
 @njit(cache=True, nogil=True)

@@ -19,6 +19,8 @@ STOP_WORD_LANGUAGES = tuple(sorted(stopwordsiso.langs()))
 WORD = regex.compile(r"\p{L}[\p{L}\p{M}\p{Nd}\u200c\u200d]*(?:'\p{L}[\p{L}\p{M}\p{Nd}]*)*")
 FOLDED = str.maketrans({"\u2019": "'", "\u00ad": None})  # typographic apostrophe; soft hyphen
 
+TOKENS_AT_ONCE = 2**20  # while words are renumbered
+
 
 @dataclass(frozen=True)
 class TextOptions:
@@ -103,13 +105,23 @@ def encode(texts: Iterable[str], labels: list[str | None], options: TextOptions)
 
 
 def keep_known_words(word_of_index: Array, tokens: "array[int]", lengths: "array[int]") -> tuple[Array, Array]:
-    """Words int32[N] and offsets int64[D + 1] of the tokens whose word is in the vocabulary."""
-    words = word_of_index[np.frombuffer(tokens, np.int32)] if tokens else np.empty(0, np.int32)
-    is_kept = words >= 0
+    """Words int32[N] and offsets int64[D + 1] of the tokens whose word is in the vocabulary.
+
+    The words take the place of the tokens, a block at a time: of hundreds of millions there is room for one copy.
+    """
+    words = np.frombuffer(tokens, np.int32) if tokens else np.empty(0, np.int32)
     ends = np.cumsum(np.frombuffer(lengths, np.int64)) if lengths else np.empty(0, np.int64)
-    kept_before = np.concatenate([[0], np.cumsum(is_kept)])
-    offsets = np.concatenate([[0], kept_before[ends]]).astype(np.int64)
-    return np.ascontiguousarray(words[is_kept]), offsets
+    offsets = np.zeros(ends.size + 1, np.int64)
+    n_kept = 0
+    for start in range(0, words.size, TOKENS_AT_ONCE):
+        block = word_of_index[words[start : start + TOKENS_AT_ONCE]]
+        is_kept = block >= 0
+        kept_before = np.concatenate([[n_kept], n_kept + np.cumsum(is_kept)])
+        ending = slice(*np.searchsorted(ends, [start, start + block.size], side="right"))
+        offsets[1:][ending] = kept_before[ends[ending] - start]
+        words[n_kept : kept_before[-1]] = block[is_kept]
+        n_kept = int(kept_before[-1])
+    return words[:n_kept], offsets
 
 
 def has_usable_word(documents: Iterable[tuple[str, bool]], options: TextOptions) -> bool:

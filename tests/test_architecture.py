@@ -12,7 +12,7 @@ ROOMS = ("app", "worker", "sampler", "baselines", "migrations", "tests", "benchm
 
 # What each room may take from the others, by the beginning of the module's name.
 ALLOWED = {
-    "app": ("app", "migrations", "sampler.hyperparameters", "sampler.text"),
+    "app": ("app", "migrations", "sampler.hyperparameters", "sampler.state", "sampler.text"),
     "worker": ("worker", "app", "sampler", "baselines"),
     "sampler": ("sampler",),
     "baselines": ("baselines", "sampler"),
@@ -21,7 +21,7 @@ ALLOWED = {
 FORBIDDEN = {"worker": ("app.api", "app.pages", "app.main", "app.schemas", "app.job_schemas")}
 
 PURE = ("sampler", "baselines")
-MATHEMATICS = {"numpy", "numba", "scipy", "sklearn"}
+MATHEMATICS = {"numpy", "numba", "llvmlite", "scipy", "sklearn"}
 STRINGS = {"regex", "stopwordsiso"}  # in sampler/text.py alone
 # Of the standard library: what touches files, the network, the clock, the environment or other processes.
 IMPURE = {

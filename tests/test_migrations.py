@@ -4,16 +4,22 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import inspect, text
 
 from app import db
 from app.main import create_app
-from app.models import Base
+from app.models import Base, Job
 from app.settings import Settings
+from sampler.checkpoint import pack
+from sampler.corpus import UNLABELED, Corpus
+from worker import encodings
+from worker.corpus_files import CorpusFiles
 
 
 @pytest.fixture
@@ -113,8 +119,8 @@ def test_rows_survive_the_way_up_and_down_and_up_again(database_url: str) -> Non
 
     db.migrate(database_url)
     second = contents(database)
-    del second["workers"], second["idempotent_requests"]
-    assert second == {**first, "alembic_version": [{"version_num": "0002"}]}
+    del second["workers"], second["idempotent_requests"], second["encoding_parts"]
+    assert second == {**first, "alembic_version": [{"version_num": "0003"}]}
     with database.sessions.begin() as session:
         session.execute(text("INSERT INTO workers VALUES ('worker-1', 5)"))
         session.execute(
@@ -154,6 +160,53 @@ def test_forgetting_an_upload_keeps_its_documents(migrated: db.Database) -> None
     with migrated.sessions.begin() as session:
         session.execute(text("DELETE FROM idempotent_requests"))
     assert [(row.get("upload_id"), row["line"]) for row in contents(migrated)["documents"]] == [(None, 3)]
+
+
+def add_encoding(database: db.Database, number: int, data: bytes, corpus: Corpus) -> None:
+    """A row in `encodings` as it was before revision 0003."""
+    columns = "id, corpus_id, corpus_version, options, n_documents, n_tokens, n_words, n_known, vocabulary, categories"
+    values = f"{number}, '11111111-2222-4333-8444-555555555555', {number}, '{{}}', :n_documents, :n_tokens, 900, 2"
+    given = {"n_documents": corpus.n_documents, "n_tokens": corpus.n_tokens, "data": data}
+    with database.sessions.begin() as session:
+        session.execute(text(f"INSERT INTO encodings ({columns}, data) VALUES ({values}, '[]', '[]', :data)"), given)
+
+
+@pytest.mark.parametrize("n_tokens", [3, 1_100_000])  # of an odd number, the filling; of a large one, several parts
+def test_encodings_are_cut_into_parts_and_put_together_again(database_url: str, tmp_path: Path, n_tokens: int) -> None:
+    words = np.random.default_rng(1).integers(0, 900, n_tokens, np.int32)
+    offsets = np.array([0, 1, n_tokens], np.int64)
+    corpus = Corpus(words, offsets, np.array([1, UNLABELED], np.int32), n_words=900, n_known=2)
+    document_ids = np.array([2**40, 7])
+    old = pack({}, {"words": words, "offsets": offsets, "labels": corpus.labels, "document_ids": document_ids})
+    db.migrate(database_url, "0002")
+    database = db.connect(database_url)
+    add_rows(database)
+    add_encoding(database, 1, old, corpus)
+    add_encoding(database, 2, old[:-9] + bytes([old[-9] ^ 1]) + old[-8:], corpus)
+    with database.sessions.begin() as session:
+        session.execute(text("UPDATE jobs SET encoding_id = 1"))
+
+    db.migrate(database_url)
+    job = Job(corpus_id="11111111-2222-4333-8444-555555555555", corpus_version=1, settings={"text": {}})
+    with database.readers.begin() as session:
+        stored = encodings.load(session, job, CorpusFiles(tmp_path / "encodings", 2**30))
+    np.testing.assert_equal((stored.corpus, stored.document_ids), (corpus, document_ids))
+    damaged = Job(corpus_id=job.corpus_id, corpus_version=2, settings=job.settings)
+    with database.readers.begin() as session:
+        assert encodings.find(session, damaged) is None, "the next job encodes the corpus anew"
+
+    migrate_down(database, "0002")
+    assert [(row["id"], bytes(row["data"])) for row in contents(database)["encodings"]] == [(1, old)]
+    db.migrate(database_url)
+    assert {row["digest"] for row in contents(database)["encodings"]} == {
+        path.name for path in (tmp_path / "encodings").iterdir() if path.name != "lock"
+    }
+    assert contents(database)["jobs"][0]["encoding_id"] == 1
+    database.engine.dispose()
+
+
+def test_the_last_of_the_numbered_files_is_the_revision_that_the_migrations_lead_to() -> None:
+    assert ScriptDirectory.from_config(db.migration_config()).get_heads() == [db.head_revision()]
 
 
 def test_migrating_twice_changes_nothing(migrated: db.Database, database_url: str) -> None:

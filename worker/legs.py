@@ -7,7 +7,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-import numpy as np
 from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.orm import Session
 
@@ -18,9 +17,12 @@ from app.models import Job, Unit
 from app.settings import Settings
 from sampler import chain, consensus, text
 from sampler.corpus import Corpus
-from worker import store
+from sampler.workers import Workers
+from worker import encodings, store
+from worker.corpus_files import CorpusFiles
+from worker.encodings import Draft
 from worker.heartbeat import Heartbeat
-from worker.store import Rows, Stored
+from worker.store import Rows, Stopped
 
 logger = logging.getLogger(__name__)
 
@@ -44,6 +46,11 @@ class Leg(NamedTuple):
     def token(self) -> str:
         """What every write of this leg carries."""
         return str(self.unit.token)
+
+    @property
+    def files(self) -> CorpusFiles:
+        """Where this host keeps encoded corpora."""
+        return CorpusFiles(self.settings.encodings, self.settings.max_encodings_bytes)
 
     def must_stop(self) -> bool:
         """Whether this sweep is to be the last one."""
@@ -123,59 +130,99 @@ def work_on(leg: Leg) -> list[int]:
 def encode(leg: Leg) -> list[int]:
     """Turn the corpus version into token arrays, unless an earlier job has done so under the same options."""
     with leg.database.readers.begin() as session:
-        stored = None
-        if store.find_encoding(session, leg.job) is None:
-            documents = store.Documents(session, leg.job)
-            encoded = text.encode(documents.texts(), documents.labels, store.text_options(leg.job))
-            stored = Stored(encoded, np.array(documents.ids, np.int64))
+        is_there = encodings.find(session, leg.job) is not None
+    try:
+        if not is_there:
+            store_encoding(leg, encoded_documents(leg))
+    except Stopped as stop:
+        logger.info("%s", stop)
+        return leg.write(leg.release)
+    return leg.write(partial(save_encode, leg))
 
-    def save(session: Session) -> list[int]:
-        next_units = leg.finish(session)
-        if stored is not None:
-            store.save_encoding(session, leg.job, stored)
-        store.point_to_encoding(session, leg.job)
-        return next_units
 
-    return leg.write(save)
+def encoded_documents(leg: Leg) -> Draft:
+    """The encoded corpus version. Raises Stopped."""
+    with leg.database.readers.begin() as session:
+        documents = store.Documents(session, leg.job, leg.must_stop)
+        encoded = text.encode(documents.texts(), documents.labels, store.text_options(leg.job))
+    return encodings.draft(encoded, documents.ids)
+
+
+def store_encoding(leg: Leg, draft: Draft) -> None:
+    """Save the encoded corpus, in transactions that let others in between. Raises Stopped."""
+    encoding_id = leg.write(partial(begin_encoding, leg, draft))
+    for rows in encodings.part_rows(encoding_id, draft):
+        goes_on = leg.write(partial(save_parts, leg, rows))
+        if not goes_on or leg.must_stop():
+            raise Stopped(f"job {leg.job.id}: after part {rows[-1]['number']} of the encoding")
+    leg.write(partial(complete_encoding, leg, encoding_id, draft))
+
+
+def begin_encoding(leg: Leg, draft: Draft, session: Session) -> int:
+    """Make the encoding's row; returns its id."""
+    leg.saved(session)
+    return encodings.begin(session, leg.job, draft)
+
+
+def save_parts(leg: Leg, rows: Rows, session: Session) -> bool:
+    """Save some parts; False if the job is over."""
+    goes_on = leg.saved(session)
+    encodings.save_parts(session, rows)
+    return goes_on
+
+
+def complete_encoding(leg: Leg, encoding_id: int, draft: Draft, session: Session) -> None:
+    """Declare the encoding whole."""
+    leg.saved(session)
+    encodings.complete(session, encoding_id, draft)
+
+
+def save_encode(leg: Leg, session: Session) -> list[int]:
+    """Point the job to its encoding; returns the units of its chains."""
+    next_units = leg.finish(session)
+    encodings.point_to(session, leg.job)
+    return next_units
 
 
 def run_chain(leg: Leg) -> list[int]:
     """Sweep from the last checkpoint on, saving every few seconds, until the leg or the chain is over."""
     with leg.database.readers.begin() as session:
-        corpus = store.load_encoding(session, leg.job).encoded.corpus
+        corpus = encodings.load(session, leg.job, leg.files).corpus
         state = store.load_state(session, leg.job, leg.unit, corpus)
     state = state or first_state(leg, corpus, leg.unit)
     end = time.monotonic() + leg.settings.leg_seconds
-    while state.n_sweeps < leg.job.settings["sweeps"]:
-        began = time.monotonic()
-        draws = stretch(leg, corpus, state)
-        rate = len(draws) / max(time.monotonic() - began, 1e-9)
-        goes_on = leg.write(partial(save_chain, leg, corpus, state, draws, rate))
-        is_over = not goes_on or leg.must_stop() or time.monotonic() > end
-        if is_over and state.n_sweeps < leg.job.settings["sweeps"]:
-            return leg.write(leg.release)
+    with Workers(leg.settings.threads) as workers:
+        while state.n_sweeps < leg.job.settings["sweeps"]:
+            began = time.monotonic()
+            draws = stretch(leg, corpus, state, workers)
+            rate = len(draws) / max(time.monotonic() - began, 1e-9)
+            goes_on = leg.write(partial(save_chain, leg, corpus, state, draws, rate))
+            is_over = not goes_on or leg.must_stop() or time.monotonic() > end
+            if is_over and state.n_sweeps < leg.job.settings["sweeps"]:
+                return leg.write(leg.release)
     return leg.write(leg.finish)
 
 
 def first_state(leg: Leg, corpus: Corpus, unit: Unit) -> chain.State:
     """The state of a chain before its first sweep."""
-    return chain.start(corpus, store.hyperparameters(leg.job), leg.job.settings["seed"], int(unit.chain or 0))
+    seed, number = leg.job.settings["seed"], int(unit.chain or 0)
+    return chain.start(corpus, store.hyperparameters(leg.job), seed, number, store.kernel(leg.job))
 
 
-def stretch(leg: Leg, corpus: Corpus, state: chain.State) -> list[chain.Draw]:
+def stretch(leg: Leg, corpus: Corpus, state: chain.State, workers: Workers) -> list[chain.Draw]:
     """Sweep until it is time to save, at least once."""
     draws: list[chain.Draw] = []
     until = time.monotonic() + leg.settings.save_seconds
     while not draws or (
         state.n_sweeps < leg.job.settings["sweeps"] and time.monotonic() < until and not leg.must_stop()
     ):
-        draws.append(sweep(leg, corpus, state))
+        draws.append(sweep(leg, corpus, state, workers))
     return draws
 
 
-def sweep(leg: Leg, corpus: Corpus, state: chain.State) -> chain.Draw:
+def sweep(leg: Leg, corpus: Corpus, state: chain.State, workers: Workers) -> chain.Draw:
     """One sweep; past the burn-in the draw is kept in the tally."""
-    draw = chain.sweep(corpus, store.hyperparameters(leg.job), state)
+    draw = chain.sweep(corpus, store.hyperparameters(leg.job), state, workers)
     if state.n_sweeps > leg.job.settings["burn_in"]:
         chain.keep(corpus, state)
     return draw
@@ -202,16 +249,18 @@ def conclude(leg: Leg) -> list[int]:
     If that chain's last checkpoint is damaged, its missing sweeps are done again, with the same draws.
     """
     with leg.database.readers.begin() as session:
-        stored = store.load_encoding(session, leg.job)
-        corpus = stored.encoded.corpus
+        stored = encodings.load(session, leg.job, leg.files)
+        corpus, names = stored.corpus, encodings.names(session, leg.job)
         best = store.best_chain(session, leg.job)
         unit = store.chain_unit(session, leg.job, best)
         state = store.load_state(session, leg.job, unit, corpus)
     state = state or first_state(leg, corpus, unit)
-    while state.n_sweeps < leg.job.settings["sweeps"]:
-        sweep(leg, corpus, state)
+    with Workers(leg.settings.threads) as workers:
+        while state.n_sweeps < leg.job.settings["sweeps"]:
+            sweep(leg, corpus, state, workers)
     answers = consensus.conclude(corpus, state.tally)
-    categories = store.category_rows(leg.job, stored, answers, consensus.top_words(corpus, answers, TOP_WORDS))
+    words = consensus.top_words(corpus, answers, TOP_WORDS)
+    categories = store.category_rows(leg.job, corpus, names, answers, words)
     leg.write(partial(clear_results, leg))
     for rows in store.answer_rows(leg.job, stored, answers):
         leg.write(partial(save_answers, leg, rows))

@@ -2,21 +2,22 @@
 
 import json
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count, islice
 from typing import Any, NamedTuple
 
 import numpy as np
-from sqlalchemy import Select, collate, delete, func, insert, select, update
+from sqlalchemy import Select, collate, delete, func, insert, select
 from sqlalchemy.orm import Session
 
-from app.models import Answer, Category, Checkpoint, Document, Draw, Encoding, Job, Summary, Unit
+from app.models import Answer, Category, Checkpoint, Document, Draw, Job, Summary, Unit
 from sampler import chain
-from sampler.checkpoint import CheckpointError, dump, load, pack, unpack
+from sampler.checkpoint import CheckpointError, dump, load
 from sampler.consensus import NONE, Consensus
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.hyperparameters import Hyperparameters
-from sampler.text import Encoded, TextOptions
+from sampler.state import Kernel
+from sampler.text import TextOptions
 
 logger = logging.getLogger(__name__)
 
@@ -27,11 +28,22 @@ Rows = Sequence[dict[str, Any]]  # to be inserted at once
 BINARY_COLLATION = {"postgresql": "C", "sqlite": "BINARY"}
 
 
-class Stored(NamedTuple):
-    """An encoding with the documents' row ids, in its order."""
+class Stopped(Exception):
+    """The work was given up, because its worker leaves or its lease is lost."""
 
-    encoded: Encoded
-    document_ids: Array  # int64[D]
+
+class Names(NamedTuple):
+    """The strings that a corpus's indices stand for."""
+
+    vocabulary: list[str]
+    categories: list[str]
+
+
+class Stored(NamedTuple):
+    """A stored corpus, mapped from its file."""
+
+    corpus: Corpus
+    document_ids: Array  # int64[D], of rows
 
 
 def text_options(job: Job) -> TextOptions:
@@ -45,31 +57,26 @@ def hyperparameters(job: Job) -> Hyperparameters:
     return Hyperparameters(**job.settings["hyperparameters"])
 
 
+def kernel(job: Job) -> Kernel:
+    """The job's kernel; a job from before there was a choice goes on under Algorithm 1."""
+    chosen: Kernel = job.settings.get("kernel", "collapsed")
+    return chosen
+
+
 def canonical(options: Mapping[str, Any]) -> str:
     """Options as text that is equal when they are."""
     return json.dumps(options, sort_keys=True)
-
-
-def find_encoding(session: Session, job: Job) -> int | None:
-    """The id of the encoding that the job needs, if there is one."""
-    return session.scalar(
-        select(Encoding.id).where(
-            Encoding.corpus_id == job.corpus_id,
-            Encoding.corpus_version == job.corpus_version,
-            Encoding.options == canonical(job.settings["text"]),
-        )
-    )
 
 
 class Documents:
     """The documents of a job's corpus version, read once as texts; ids and labels gather on the way.
 
     They come in the order of their keys, by code points on every database: so the answer does not
-    depend on the order of uploads.
+    depend on the order of uploads. Reading a large corpus takes minutes: Stopped is raised once `must_stop` says so.
     """
 
-    def __init__(self, session: Session, job: Job) -> None:
-        self.session, self.job = session, job
+    def __init__(self, session: Session, job: Job, must_stop: Callable[[], bool]) -> None:
+        self.session, self.job, self.must_stop = session, job, must_stop
         self.ids: list[int] = []
         self.labels: list[str | None] = []
 
@@ -84,51 +91,13 @@ class Documents:
 
     def texts(self) -> Iterator[str]:
         """The texts, streamed."""
-        for document_id, text, label in self.session.execute(self.query().execution_options(yield_per=BATCH)):
-            self.ids.append(document_id)
-            self.labels.append(label)
-            yield text
-
-
-def save_encoding(session: Session, job: Job, stored: Stored) -> None:
-    """Store the encoding, unless another job has just done so, and point the job to it."""
-    encoded, corpus = stored.encoded, stored.encoded.corpus
-    if find_encoding(session, job) is None:
-        arrays = {
-            "words": corpus.words,
-            "offsets": corpus.offsets,
-            "labels": corpus.labels,
-            "document_ids": stored.document_ids,
-        }
-        session.add(
-            Encoding(
-                corpus_id=job.corpus_id,
-                corpus_version=job.corpus_version,
-                options=canonical(job.settings["text"]),
-                n_documents=corpus.n_documents,
-                n_tokens=corpus.n_tokens,
-                n_words=corpus.n_words,
-                n_known=corpus.n_known,
-                data=pack({}, arrays),
-                vocabulary=encoded.vocabulary,
-                categories=encoded.categories,
-            )
-        )
-        session.flush()
-    point_to_encoding(session, job)
-
-
-def point_to_encoding(session: Session, job: Job) -> None:
-    """Note with the job which encoding it uses."""
-    session.execute(update(Job).where(Job.id == job.id).values(encoding_id=find_encoding(session, job)))
-
-
-def load_encoding(session: Session, job: Job) -> Stored:
-    """The encoding of the job's corpus."""
-    encoding = session.get_one(Encoding, find_encoding(session, job))
-    _, arrays = unpack(encoding.data)
-    corpus = Corpus(arrays["words"], arrays["offsets"], arrays["labels"], encoding.n_words, encoding.n_known)
-    return Stored(Encoded(corpus, encoding.vocabulary, encoding.categories), arrays["document_ids"])
+        with self.session.execute(self.query().execution_options(yield_per=BATCH)) as rows:
+            for document_id, text, label in rows:
+                if len(self.ids) % BATCH == 0 and self.must_stop():
+                    raise Stopped(f"job {self.job.id}: after {len(self.ids)} documents")
+                self.ids.append(document_id)
+                self.labels.append(label)
+                yield text
 
 
 def load_state(session: Session, job: Job, unit: Unit, corpus: Corpus) -> chain.State | None:
@@ -187,7 +156,7 @@ def posteriors(session: Session, job: Job) -> dict[str, dict[str, int]]:
 
 def answer_rows(job: Job, stored: Stored, consensus: Consensus) -> Iterator[Rows]:
     """Batches of rows of `answers`, one row an unlabeled document."""
-    unlabeled = np.flatnonzero(stored.encoded.corpus.labels == UNLABELED)
+    unlabeled = np.flatnonzero(stored.corpus.labels == UNLABELED)
     for first in range(0, unlabeled.size, BATCH):
         yield [
             {
@@ -208,27 +177,28 @@ def none_or(value: Any, kind: type) -> Any:
     return None if value == NONE or value != value else kind(value)
 
 
-def category_rows(job: Job, stored: Stored, consensus: Consensus, words: list[list[tuple[int, int]]]) -> Rows:
+def category_rows(
+    job: Job, corpus: Corpus, strings: Names, consensus: Consensus, words: list[list[tuple[int, int]]]
+) -> Rows:
     """Rows of `categories`: the known ones by name, then the new ones, numbered from 1."""
-    encoded = stored.encoded
-    is_labeled = encoded.corpus.labels != UNLABELED
+    is_labeled = corpus.labels != UNLABELED
     size = consensus.n_categories
     has_category = consensus.category != NONE
     n_documents = np.bincount(consensus.category[~is_labeled & has_category], minlength=size)
-    n_labeled = np.bincount(encoded.corpus.labels[is_labeled], minlength=size)
+    n_labeled = np.bincount(corpus.labels[is_labeled], minlength=size)
     n_answered = max(int(n_documents.sum()), 1)
-    free_names = (name for name in map("new {}".format, count(1)) if name not in encoded.categories)
-    names = encoded.categories + list(islice(free_names, size - len(encoded.categories)))
+    free_names = (name for name in map("new {}".format, count(1)) if name not in strings.categories)
+    names = strings.categories + list(islice(free_names, size - len(strings.categories)))
     return [
         {
             "job_id": job.id,
             "category": category,
             "name": names[category],
-            "known": category < len(encoded.categories),
+            "known": category < len(strings.categories),
             "n_documents": int(n_documents[category]),
             "n_labeled": int(n_labeled[category]),
             "share": float(n_documents[category] / n_answered),
-            "top_words": [{"word": encoded.vocabulary[word], "documents": n} for word, n in words[category]],
+            "top_words": [{"word": strings.vocabulary[word], "documents": n} for word, n in words[category]],
         }
         for category in range(size)
     ]

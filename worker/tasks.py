@@ -49,7 +49,24 @@ def leave(**_: Any) -> None:
 @setup_logging.connect  # type: ignore[untyped-decorator]
 def log(loglevel: int = logging.INFO, **_: Any) -> None:
     """One line a record on standard error, with no colours."""
-    logging.basicConfig(level=loglevel, format="%(asctime)s %(levelname)s %(processName)s %(name)s: %(message)s")
+    logging.basicConfig(
+        level=loglevel, format="%(asctime)s %(levelname)s %(processName)s %(name)s: %(message)s", force=True
+    )
 
 
 celery.steps["worker"].add(Reaper)
+
+
+def run(name: str) -> int:
+    """Work under this name until a signal ends it; returns the exit code."""
+    # What Celery's own command does, which is longer about its imports.
+    worker = celery.Worker(
+        hostname=name,
+        pool_cls="prefork",
+        loglevel="INFO",
+        without_gossip=True,
+        without_mingle=True,
+        without_heartbeat=True,
+    )
+    worker.start()
+    return int(worker.exitcode or 0)

@@ -11,6 +11,7 @@ CORPUS = "11111111-2222-4333-8444-555555555555"
 SETTINGS = {
     "text": {"stop_words": "en", "extra_stop_words": [], "min_word_length": 2, "min_document_frequency": 5},
     "model": "lbpl-ntm",
+    "kernel": "collapsed",
     "hyperparameters": {},
     "sweeps": 10,
     "burn_in": 5,

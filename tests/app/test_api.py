@@ -10,8 +10,9 @@ from starlette.testclient import TestClient
 
 from app import queue
 from app.db import Database
-from app.models import Base, Checkpoint, Encoding, Job
+from app.models import Base, Checkpoint, Encoding, EncodingPart, Job
 from sampler.hyperparameters import Hyperparameters
+from sampler.state import DEFAULT_KERNEL
 from sampler.text import TextOptions
 from tests.app import rows
 from tests.app.legs import claim, finish, save
@@ -101,6 +102,7 @@ def test_a_job_is_accepted_with_all_defaults_told(client: TestClient, corpus_id:
     assert job["settings"] == {
         "text": {**asdict(TextOptions()), "extra_stop_words": []},
         "model": "lbpl-ntm",
+        "kernel": DEFAULT_KERNEL,
         "hyperparameters": {**asdict(Hyperparameters()), "gamma_mean": 0.001, "alpha_mean": 0.5},
         "sweeps": 500,
         "burn_in": 250,
@@ -117,6 +119,7 @@ def test_a_job_keeps_what_it_was_given(client: TestClient, corpus_id: str) -> No
         client,
         corpus_id,
         text={"stop_words": "none", "extra_stop_words": ["plasma"], "min_document_frequency": 2},
+        kernel="collapsed",
         hyperparameters={"gamma_shape": 2, "category_step": "as_printed"},
         sweeps=7,
         burn_in=0,
@@ -125,7 +128,7 @@ def test_a_job_keeps_what_it_was_given(client: TestClient, corpus_id: str) -> No
     ).json()
     settings = job["settings"]
     assert settings["text"]["extra_stop_words"] == ["plasma"]
-    assert settings["hyperparameters"]["gamma_mean"] == 0.002
+    assert (settings["kernel"], settings["hyperparameters"]["gamma_mean"]) == ("collapsed", 0.002)
     assert (settings["sweeps"], settings["burn_in"], settings["chains"], settings["seed"]) == (7, 0, 3, 2**63 - 1)
     assert [chain["chain"] for chain in job["progress"]["chains"]] == [0, 1, 2]
     assert job["progress"]["sweeps_total"] == 21
@@ -157,6 +160,28 @@ def test_a_malformed_job_is_a_422_that_says_where(client: TestClient, corpus_id:
         answer = client.post("/v1/jobs", content=body, headers={"Content-Type": "application/json"})
         assert answer.status_code == 422, given
         assert where in [error["where"] for error in answer.json()["errors"]], given
+
+
+def test_the_step_as_printed_is_refused_to_the_blocked_kernel_with_what_to_do(
+    client: TestClient, corpus_id: str
+) -> None:
+    step = {"category_step": "as_printed"}
+    answer = submit(client, corpus_id, kernel="blocked", hyperparameters=step)
+    assert answer.status_code == 422
+    [fault] = answer.json()["errors"]
+    assert "category_step = 'as_printed' goes with kernel = 'collapsed' alone" in fault["reason"]
+    assert submit(client, corpus_id, kernel="collapsed", hyperparameters=step).status_code == 202
+    assert submit(client, corpus_id, kernel="blocked").json()["settings"]["kernel"] == "blocked"
+
+
+def test_a_job_from_before_there_was_a_choice_of_kernels_tells_the_one_it_has(
+    client: TestClient, database: Database
+) -> None:
+    job_id, _ = rows.submit(database)
+    with database.sessions.begin() as session:
+        job = session.get_one(Job, job_id)
+        job.settings = {name: value for name, value in job.settings.items() if name != "kernel"}
+    assert client.get(f"/v1/jobs/{job_id}").json()["settings"]["kernel"] == "collapsed"
 
 
 def test_a_job_over_nothing_is_refused_with_what_to_do(client: TestClient, corpus_id: str) -> None:
@@ -235,7 +260,7 @@ def test_one_message_is_sent_for_a_job(client: TestClient, corpus_id: str) -> No
 
 
 def test_health_tells_version_and_schema(client: TestClient) -> None:
-    assert client.get("/health").json() == {"status": "ok", "version": "0.1.0", "schema": "0002", "workers": 0}
+    assert client.get("/health").json() == {"status": "ok", "version": "0.1.0", "schema": "0003", "workers": 0}
 
 
 def test_deleting_a_corpus_takes_all_that_hangs_on_it(client: TestClient, database: Database) -> None:
@@ -253,12 +278,12 @@ def test_deleting_a_corpus_takes_all_that_hangs_on_it(client: TestClient, databa
             n_tokens=1,
             n_words=1,
             n_known=0,
-            data=b"",
             vocabulary=[],
             categories=[],
         )
         session.add_all([encoding, Checkpoint(unit_id=unit_ids[0], n_sweeps=0, data=b"")])
         session.flush()
+        session.add(EncodingPart(encoding_id=encoding.id, number=0, data=b""))
         session.get_one(Job, job_id).encoding_id = encoding.id
     succeed(database, job_id, unit_ids)
     assert client.delete(f"/v1/corpora/{CORPUS}").status_code == 204

@@ -72,7 +72,11 @@ class Image:
             "TMPDIR": str(self.writable["/tmp"]),
             "HOME": "/nonexistent",
         }
-        folders = {key: str(self.writable[value]) for key, value in variables.items() if value in self.writable}
+        folders = {
+            key: str(self.folder / value.strip("/"))
+            for key, value in variables.items()
+            if value.startswith(tuple(self.writable))
+        }
         return variables | places | folders
 
     def program(self) -> str:

@@ -6,10 +6,12 @@ import harness
 import numpy as np
 import pytest
 
-from sampler import chain
+from sampler import algorithm_one, chain
+from sampler.algorithm_one import CollapsedState
 from sampler.assignments import EMPTY, UNBORN, Assignments, recount, with_slots
-from sampler.corpus import UNLABELED, Corpus
+from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.hyperparameters import Hyperparameters
+from sampler.state import Tally, no_tally
 
 CROWDED = Hyperparameters(
     n_topics=4, gamma_shape=20, gamma_scale=1.0, alpha_shape=20, alpha_scale=0.5, zeta=0.5, beta=0.2, n_start=0
@@ -21,7 +23,7 @@ def test_counts_equal_a_recount_after_every_sweep(
     corpus: Corpus, hyperparameters: Hyperparameters, category_step: str
 ) -> None:
     model = Hyperparameters(**{**vars(hyperparameters), "category_step": category_step})
-    state = chain.start(corpus, model, seed=1, chain=0)
+    state = chain.start(corpus, model, seed=1, chain=0, kernel="collapsed")
     document = np.repeat(np.arange(corpus.n_documents), corpus.lengths)
     for _ in range(200):
         assignments, counts = state.assignments, state.counts
@@ -37,14 +39,14 @@ def test_a_labeled_document_never_changes_its_category_or_table(
     corpus: Corpus, hyperparameters: Hyperparameters, category_step: str
 ) -> None:
     model = Hyperparameters(**{**vars(hyperparameters), "category_step": category_step})
-    state = chain.start(corpus, model, seed=2, chain=0)
+    state = chain.start(corpus, model, seed=2, chain=0, kernel="collapsed")
     labels = np.repeat(corpus.labels, corpus.lengths)
     is_labeled = labels != UNLABELED
     tables = np.repeat(corpus.offsets[:-1], corpus.lengths)[is_labeled]
     for _ in range(200):
         np.testing.assert_array_equal(state.assignments.table[is_labeled], tables)
         np.testing.assert_array_equal(state.assignments.category[tables], labels[is_labeled])
-        answers = chain.document_categories(corpus, state.assignments)
+        answers = state.document_categories(corpus)
         is_answered = (corpus.labels != UNLABELED) & (corpus.lengths > 0)
         np.testing.assert_array_equal(answers[is_answered], corpus.labels[is_answered])
         chain.sweep(corpus, model, state)
@@ -52,7 +54,7 @@ def test_a_labeled_document_never_changes_its_category_or_table(
 
 def test_a_known_category_without_a_labeled_word_is_never_served(hyperparameters: Hyperparameters) -> None:
     corpus = harness.TINY["label without a word"]
-    state = chain.start(corpus, hyperparameters, seed=3, chain=0)
+    state = chain.start(corpus, hyperparameters, seed=3, chain=0, kernel="collapsed")
     for _ in range(300):
         assert state.counts.category_tables[0] == 0 and state.counts.category_tokens[0] == 0
         chain.sweep(corpus, hyperparameters, state)
@@ -61,9 +63,9 @@ def test_a_known_category_without_a_labeled_word_is_never_served(hyperparameters
 def test_room_for_categories_grows_without_changing_the_draws(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three chains that differ only in their slots: few, twice as many, more than can ever be used."""
     grown: list[str] = []
-    make_room = chain.make_room
-    monkeypatch.setattr(chain, "make_room", lambda state: (grown.append("once"), make_room(state)))
-    states = [chain.start(corpus, CROWDED, seed=4, chain=0) for _ in range(3)]
+    make_room = algorithm_one.make_room
+    monkeypatch.setattr(algorithm_one, "make_room", lambda state: (grown.append("once"), make_room(state)))
+    states = [chain.start(corpus, CROWDED, seed=4, chain=0, kernel="collapsed") for _ in range(3)]
     n_few = states[0].assignments.identity.size
     for state, n_slots in zip(states, (n_few, 2 * n_few + 1, corpus.n_known + corpus.n_tokens + 1), strict=True):
         state.assignments, state.counts = with_slots(state.assignments, state.counts, n_slots)
@@ -83,14 +85,14 @@ def test_room_for_categories_grows_without_changing_the_draws(corpus: Corpus, mo
 @pytest.mark.parametrize("kernel", ["sample_tables", "sample_categories"])
 def test_each_kernel_left_for_want_of_room_goes_on_where_it_stopped(corpus: Corpus, kernel: str) -> None:
     """Cut down to one free slot before the kernel, against the same kernel with room."""
-    state = chain.start(corpus, CROWDED, seed=5, chain=0)
+    state = chain.start(corpus, CROWDED, seed=5, chain=0, kernel="collapsed")
     for _ in range(5):
         chain.sweep(corpus, CROWDED, state)
     n_stops = 0
     for sweep in range(20):
         state.n_sweeps = 100 + sweep
         n_used = int(np.flatnonzero(state.counts.category_tables).max()) + 1
-        roomy = chain.State(**vars(state))
+        roomy = CollapsedState(**vars(state))
         roomy.assignments = state.assignments._replace(
             **{name: getattr(state.assignments, name).copy() for name in state.assignments._fields}
         )
@@ -100,7 +102,7 @@ def test_each_kernel_left_for_want_of_room_goes_on_where_it_stopped(corpus: Corp
         state.counts = recount(corpus, state.assignments, CROWDED.n_topics)
         n_slots = state.assignments.identity.size
         for one in (state, roomy):
-            getattr(chain, kernel)(corpus, CROWDED, one)
+            getattr(algorithm_one, kernel)(corpus, CROWDED, one)
         n_stops += state.assignments.identity.size > n_slots
         np.testing.assert_array_equal(state.assignments.table, roomy.assignments.table)
         np.testing.assert_array_equal(state.assignments.category, roomy.assignments.category)
@@ -108,7 +110,7 @@ def test_each_kernel_left_for_want_of_room_goes_on_where_it_stopped(corpus: Corp
 
 
 def test_a_draw_says_what_a_literal_reading_of_the_state_says(corpus: Corpus, hyperparameters: Hyperparameters) -> None:
-    state = chain.start(corpus, hyperparameters, seed=6, chain=0)
+    state = chain.start(corpus, hyperparameters, seed=6, chain=0, kernel="collapsed")
     for sweep in range(1, 101):
         draw = chain.sweep(corpus, hyperparameters, state)
         served = state.assignments.category[state.assignments.table].tolist()
@@ -116,7 +118,7 @@ def test_a_draw_says_what_a_literal_reading_of_the_state_says(corpus: Corpus, hy
         for d in range(corpus.n_documents):
             words = Counter(served[corpus.offsets[d] : corpus.offsets[d + 1]])
             answers.append(min(words, key=lambda k, words=words: (-words[k], k)) if words else EMPTY)
-        assert chain.document_categories(corpus, state.assignments).tolist() == answers
+        assert state.document_categories(corpus).tolist() == answers
         assert draw == chain.Draw(
             sweep=sweep,
             n_categories=len(set(served)),
@@ -125,7 +127,7 @@ def test_a_draw_says_what_a_literal_reading_of_the_state_says(corpus: Corpus, hy
             n_tables=len(set(state.assignments.table.tolist())),
             alpha=state.alpha,
             gamma=state.gamma,
-            log_joint=chain.log_joint(corpus, hyperparameters, state),
+            log_joint=state.log_joint(corpus, hyperparameters),
         )
 
 
@@ -135,13 +137,13 @@ def test_ties_of_a_document_go_to_the_smaller_category() -> None:
     for left, right in ((1, 2), (2, 1)):
         category = np.array([EMPTY, left, right, EMPTY], np.int32)
         assignments = Assignments(table, category, np.zeros(4, np.int32), np.arange(3))
-        assert chain.document_categories(corpus, assignments).tolist() == [1]
+        assert algorithm_one.document_categories(corpus, assignments).tolist() == [1]
 
 
 def test_categories_keep_their_identity_while_they_live_and_never_share_one(
     corpus: Corpus, hyperparameters: Hyperparameters
 ) -> None:
-    state = chain.start(corpus, hyperparameters, seed=7, chain=0)
+    state = chain.start(corpus, hyperparameters, seed=7, chain=0, kernel="collapsed")
     seen: set[int] = set(range(corpus.n_known))
     for _ in range(300):
         before = set(state.assignments.identity[state.counts.category_tables > 0].tolist())
@@ -157,12 +159,12 @@ def test_categories_keep_their_identity_while_they_live_and_never_share_one(
 
 
 def test_the_tally_counts_the_answers_of_the_kept_draws(corpus: Corpus, hyperparameters: Hyperparameters) -> None:
-    state = chain.start(corpus, hyperparameters, seed=8, chain=0)
+    state = chain.start(corpus, hyperparameters, seed=8, chain=0, kernel="collapsed")
     expected: Counter[tuple[int, int]] = Counter()
     for _ in range(100):
         chain.sweep(corpus, hyperparameters, state)
         chain.keep(corpus, state)
-        answers = chain.document_categories(corpus, state.assignments)
+        answers = state.document_categories(corpus)
         expected.update(
             (d, int(state.assignments.identity[answers[d]]))
             for d in range(corpus.n_documents)
@@ -174,6 +176,37 @@ def test_the_tally_counts_the_answers_of_the_kept_draws(corpus: Corpus, hyperpar
     assert tally.hits.tolist() == [expected[address] for address in addresses]
 
 
+def test_a_kept_draw_changes_the_tally_as_sorting_all_its_entries_would() -> None:
+    """Documents with and without an answer; identities that are older and younger than those in the tally."""
+    rng = np.random.default_rng(11)
+    labels = rng.choice([UNLABELED, UNLABELED, 0], 200).astype(np.int32)
+    identity = rng.permutation(30)[:12].astype(np.int64)
+    merged = expected = no_tally()
+    for _ in range(40):
+        answers = rng.integers(EMPTY, identity.size, labels.size).astype(np.int32)
+        answers[150:] = EMPTY if merged.n_draws < 20 else answers[150:]
+        merged = chain.with_answers(merged, labels, answers, identity)
+        expected = sorted_tally(expected, labels, answers, identity)
+        assert merged.n_draws == expected.n_draws
+        for found, wanted in zip(merged[1:], expected[1:], strict=True):
+            np.testing.assert_array_equal(found, wanted)
+            assert found.dtype == wanted.dtype
+
+
+def sorted_tally(tally: Tally, labels: Array, answers: Array, identity: Array) -> Tally:
+    """The tally with one more draw, by a sort."""
+    document = np.flatnonzero((answers != EMPTY) & (labels == UNLABELED)).astype(np.int32)
+    documents = np.concatenate([tally.document, document])
+    identities = np.concatenate([tally.identity, identity[answers[document]]])
+    hits = np.concatenate([tally.hits, np.ones(document.size, np.int32)])
+    order = np.lexsort((identities, documents))
+    documents, identities, hits = documents[order], identities[order], hits[order]
+    is_first = np.ones(documents.size, bool)
+    is_first[1:] = (np.diff(documents) != 0) | (np.diff(identities) != 0)
+    totals = np.add.reduceat(hits, np.flatnonzero(is_first))
+    return Tally(tally.n_draws + 1, documents[is_first], identities[is_first], totals.astype(np.int32))
+
+
 @pytest.mark.parametrize(
     "documents",
     [([[0]], [-1]), ([[0]], [0]), ([[], [0, 1], []], [-1, 0, 0]), ([[0, 1]] * 3, [0, 0, 0]), ([[0]] * 5, [-1] * 5)],
@@ -183,7 +216,7 @@ def test_corpora_at_the_edges_can_be_swept(documents: tuple[list[list[int]], lis
     """All labeled, none labeled, empty documents, one word: counts stay right and log joints finite."""
     corpus = harness.corpus_of(*documents, n_words=2, n_known=1)
     model = Hyperparameters(n_topics=3, n_start=n_start)
-    state = chain.start(corpus, model, seed=9, chain=0)
+    state = chain.start(corpus, model, seed=9, chain=0, kernel="collapsed")
     for _ in range(50):
         draw = chain.sweep(corpus, model, state)
         chain.keep(corpus, state)

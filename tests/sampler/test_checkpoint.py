@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sampler import chain
+from sampler.algorithm_one import CollapsedState
 from sampler.assignments import Assignments
-from sampler.chain import State
 from sampler.checkpoint import CheckpointError, dump, load, pack, unpack
 from sampler.corpus import Corpus
 from sampler.hyperparameters import Hyperparameters
@@ -20,9 +20,9 @@ CROWDED = Hyperparameters(
 )
 
 
-def assert_equal_states(left: State, right: State) -> None:
+def assert_equal_states(left: CollapsedState, right: CollapsedState) -> None:
     """Bit for bit, types included."""
-    for field in dataclasses.fields(State):
+    for field in dataclasses.fields(CollapsedState):
         a, b = getattr(left, field.name), getattr(right, field.name)
         assert type(a) is type(b), field.name
         if field.name in ("assignments", "counts"):
@@ -36,8 +36,10 @@ def assert_equal_states(left: State, right: State) -> None:
             assert a == b, field.name
 
 
-def run(corpus: Corpus, hyperparameters: Hyperparameters, seed: int = 1, index: int = 0, sweeps: int = 30) -> State:
-    state = chain.start(corpus, hyperparameters, seed=seed, chain=index)
+def run(
+    corpus: Corpus, hyperparameters: Hyperparameters, seed: int = 1, index: int = 0, sweeps: int = 30
+) -> CollapsedState:
+    state = chain.start(corpus, hyperparameters, seed=seed, chain=index, kernel="collapsed")
     for _ in range(sweeps):
         chain.sweep(corpus, hyperparameters, state)
         chain.keep(corpus, state)
@@ -45,16 +47,18 @@ def run(corpus: Corpus, hyperparameters: Hyperparameters, seed: int = 1, index: 
 
 
 @pytest.fixture(scope="module")
-def state(corpus: Corpus, hyperparameters: Hyperparameters) -> State:
+def state(corpus: Corpus, hyperparameters: Hyperparameters) -> CollapsedState:
     return run(corpus, hyperparameters)
 
 
-def test_the_same_seed_gives_the_same_bytes(corpus: Corpus, hyperparameters: Hyperparameters, state: State) -> None:
+def test_the_same_seed_gives_the_same_bytes(
+    corpus: Corpus, hyperparameters: Hyperparameters, state: CollapsedState
+) -> None:
     assert dump(corpus, run(corpus, hyperparameters)) == dump(corpus, state)
 
 
 def test_another_seed_or_chain_gives_other_draws(
-    corpus: Corpus, hyperparameters: Hyperparameters, state: State
+    corpus: Corpus, hyperparameters: Hyperparameters, state: CollapsedState
 ) -> None:
     for other in (run(corpus, hyperparameters, seed=2), run(corpus, hyperparameters, index=1)):
         assert (other.assignments.topic != state.assignments.topic).any()
@@ -62,7 +66,7 @@ def test_another_seed_or_chain_gives_other_draws(
         assert other.alpha != state.alpha and other.gamma != state.gamma
 
 
-def test_dump_and_load_keep_every_bit(corpus: Corpus, hyperparameters: Hyperparameters, state: State) -> None:
+def test_dump_and_load_keep_every_bit(corpus: Corpus, hyperparameters: Hyperparameters, state: CollapsedState) -> None:
     loaded = load(corpus, hyperparameters, dump(corpus, state))
     assert_equal_states(loaded, state)
     assert dump(corpus, loaded) == dump(corpus, state)
@@ -79,8 +83,8 @@ def test_a_chain_resumed_at_every_sweep_is_the_uninterrupted_one(
         "crowded": CROWDED,
         "as_printed": dataclasses.replace(hyperparameters, category_step="as_printed"),
     }[model]
-    whole = chain.start(corpus, constants, seed=3, chain=1)
-    cut = load(corpus, constants, dump(corpus, chain.start(corpus, constants, seed=3, chain=1)))
+    whole = chain.start(corpus, constants, seed=3, chain=1, kernel="collapsed")
+    cut = load(corpus, constants, dump(corpus, chain.start(corpus, constants, seed=3, chain=1, kernel="collapsed")))
     n_slots = whole.assignments.identity.size
     for sweep in range(60):
         assert chain.sweep(corpus, constants, whole) == chain.sweep(corpus, constants, cut)
@@ -98,7 +102,7 @@ def test_a_chain_resumed_at_every_sweep_is_the_uninterrupted_one(
 def test_a_chain_resumed_once_at_any_sweep_ends_in_the_same_bytes(
     corpus: Corpus, hyperparameters: Hyperparameters
 ) -> None:
-    state = chain.start(corpus, hyperparameters, seed=4, chain=0)
+    state = chain.start(corpus, hyperparameters, seed=4, chain=0, kernel="collapsed")
     checkpoints = [dump(corpus, state)]
     for _ in range(12):
         chain.sweep(corpus, hyperparameters, state)
@@ -120,14 +124,38 @@ def test_a_chain_resumed_once_at_any_sweep_ends_in_the_same_bytes(
         lambda c: harness.permuted(c, range(c.n_documents - 1, -1, -1))[0],
     ],
 )
-def test_another_corpus_is_refused(change, corpus: Corpus, hyperparameters: Hyperparameters, state: State) -> None:
+def test_another_corpus_is_refused(
+    change, corpus: Corpus, hyperparameters: Hyperparameters, state: CollapsedState
+) -> None:
     with pytest.raises(CheckpointError, match="another corpus"):
         load(change(corpus), hyperparameters, dump(corpus, state))
 
 
-def test_another_number_of_topics_is_refused(corpus: Corpus, hyperparameters: Hyperparameters, state: State) -> None:
+def test_another_number_of_topics_is_refused(
+    corpus: Corpus, hyperparameters: Hyperparameters, state: CollapsedState
+) -> None:
     with pytest.raises(CheckpointError, match="5 topics are not 6"):
         load(corpus, dataclasses.replace(hyperparameters, n_topics=6), dump(corpus, state))
+
+
+def changed(data: bytes, **changes: object) -> bytes:
+    """A checkpoint with other facts; None leaves one out."""
+    facts, arrays = unpack(data)
+    return pack({name: value for name, value in {**facts, **changes}.items() if value is not None}, arrays)
+
+
+def test_a_checkpoint_from_before_kernels_had_names_is_one_of_algorithm_1(
+    corpus: Corpus, hyperparameters: Hyperparameters, state: CollapsedState
+) -> None:
+    data = dump(corpus, state)
+    assert_equal_states(load(corpus, hyperparameters, changed(data, kernel=None)), state)
+
+
+def test_a_kernel_that_this_version_does_not_have_is_refused(
+    corpus: Corpus, hyperparameters: Hyperparameters, state: CollapsedState
+) -> None:
+    with pytest.raises(CheckpointError, match="kernel 'annealed' is none of"):
+        load(corpus, hyperparameters, changed(dump(corpus, state), kernel="annealed"))
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,12 @@ import harness
 import numpy as np
 import pytest
 
-from sampler import chain, collapsed
+from sampler import collapsed
+from sampler.algorithm_one import CollapsedState
 from sampler.assignments import EMPTY, Assignments
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.hyperparameters import Hyperparameters
+from sampler.state import no_tally
 
 CONSTANTS = [exact.Constants(2, 0.6, 0.3), exact.Constants(3, 1.0, 0.01)]
 ALPHA, GAMMA = 0.7, 0.35
@@ -207,7 +209,9 @@ def test_the_log_joint_is_that_of_the_enumeration_up_to_one_constant(name: str, 
     differences = []
     for c, assignments in states(name, constants, seed=5):
         alpha, gamma = rng.gamma(2, 0.5), rng.gamma(1.5, 0.3)
-        state = chain.State(
+        state = CollapsedState(
+            fingerprint="",
+            n_topics=constants.n_topics,
             seed=1,
             chain=0,
             n_sweeps=0,
@@ -216,12 +220,12 @@ def test_the_log_joint_is_that_of_the_enumeration_up_to_one_constant(name: str, 
             gamma=gamma,
             assignments=assignments,
             counts=harness.recount(corpus, assignments, constants.n_topics),
-            tally=chain.Tally(0, np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int32)),
+            tally=no_tally(),
             digest="",
         )
         density = exact.scipy.stats.gamma.logpdf([alpha, gamma], [2, 1.5], scale=[0.5, 0.3]).sum()
         expected = exact.log_joint(corpus, c, alpha, gamma, constants) + density
-        differences.append(chain.log_joint(corpus, hyperparameters, state) - expected)
+        differences.append(state.log_joint(corpus, hyperparameters) - expected)
     assert np.ptp(differences) < 1e-10
 
 

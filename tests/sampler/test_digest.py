@@ -1,21 +1,25 @@
 """The digest tells runs apart that went through different states, and none that did not."""
 
 import dataclasses
+import hashlib
+import struct
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from sampler import chain
+from sampler.algorithm_one import CollapsedState
 from sampler.checkpoint import dump, load
-from sampler.corpus import Corpus
+from sampler.corpus import Corpus, fingerprint
+from sampler.digest import first_digest, next_digest
 from sampler.hyperparameters import Hyperparameters
 
-Change = Callable[[chain.State, Corpus], None]
+Change = Callable[[CollapsedState, Corpus], None]
 
 
 def digests(corpus: Corpus, hyperparameters: Hyperparameters, seed: int = 1, index: int = 0) -> list[str]:
-    state = chain.start(corpus, hyperparameters, seed=seed, chain=index)
+    state = chain.start(corpus, hyperparameters, seed=seed, chain=index, kernel="collapsed")
     found = [state.digest]
     for _ in range(5):
         chain.sweep(corpus, hyperparameters, state)
@@ -50,22 +54,35 @@ def test_everything_that_a_chain_follows_from_changes_the_digest(
     assert len(set(firsts)) == len(firsts)
 
 
+def test_two_kernels_have_different_digests_from_the_outset(corpus: Corpus, hyperparameters: Hyperparameters) -> None:
+    given = fingerprint(corpus), hyperparameters, 1, 0
+    assert first_digest(*given, "collapsed") == digests(corpus, hyperparameters)[0]
+    assert first_digest(*given, "blocked") != first_digest(*given, "collapsed")
+
+
+def test_the_digest_of_an_array_is_that_of_its_bytes_in_order() -> None:
+    array = np.arange(24, dtype=np.int32).reshape(4, 6)
+    for view in (array, array.T, array[:, ::2], array[:0], np.array(5, np.uint8)):
+        expected = hashlib.sha256(b"before" + view.tobytes() + struct.pack("<dd", 0.5, 2.0)).hexdigest()
+        assert next_digest("before", [view], 0.5, 2.0) == expected
+
+
 def other_value(value: object) -> object:
     if isinstance(value, str):
         return "as_printed"
     return value + 1 if isinstance(value, int | float) else None
 
 
-def move_a_topic(state: chain.State, corpus: Corpus) -> None:
+def move_a_topic(state: CollapsedState, corpus: Corpus) -> None:
     state.assignments.topic[3] = (state.assignments.topic[3] + 1) % 5
 
 
-def move_a_table(state: chain.State, corpus: Corpus) -> None:
+def move_a_table(state: CollapsedState, corpus: Corpus) -> None:
     slots = np.flatnonzero(state.counts.table_tokens)
     state.assignments.category[slots[-1]] += 1
 
 
-def nudge_alpha(state: chain.State, corpus: Corpus) -> None:
+def nudge_alpha(state: CollapsedState, corpus: Corpus) -> None:
     state.alpha = float(np.nextafter(state.alpha, 9.0))
 
 
@@ -73,11 +90,11 @@ def nudge_alpha(state: chain.State, corpus: Corpus) -> None:
 def test_a_state_that_differs_in_one_bit_leaves_another_digest(
     corpus: Corpus, hyperparameters: Hyperparameters, change: Change
 ) -> None:
-    state = chain.start(corpus, hyperparameters, seed=1, chain=0)
+    state = chain.start(corpus, hyperparameters, seed=1, chain=0, kernel="collapsed")
     chain.sweep(corpus, hyperparameters, state)
     altered = load(corpus, hyperparameters, dump(corpus, state))
     change(altered, corpus)
     before = (state.digest, altered.digest)
     assert before[0] == before[1]
-    after = [chain.next_digest(some.digest, some.assignments, some.alpha, some.gamma) for some in (state, altered)]
+    after = [next_digest(some.digest, some.digested(), some.alpha, some.gamma) for some in (state, altered)]
     assert after[0] != after[1]

@@ -91,7 +91,7 @@ def successive(corpus: Corpus, hyperparameters: Hyperparameters, n_sweeps: int, 
     """float64[n_sweeps, J]: a sweep, then new words, phi drawn from its prior and forgotten at once."""
     corpus = corpus._replace(words=corpus.words.copy())  # redrawn in place
     rng = np.random.default_rng(seed)
-    state = chain.start(corpus, hyperparameters, seed=seed, chain=0)
+    state = chain.start(corpus, hyperparameters, seed=seed, chain=0, kernel="collapsed")
     first_slot = np.repeat(corpus.offsets[:-1], corpus.lengths)
     prior = np.full(corpus.n_words, hyperparameters.beta)
     rows = np.empty((n_sweeps, 28))

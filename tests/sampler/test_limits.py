@@ -9,6 +9,7 @@ import pytest
 from sampler import chain
 from sampler.corpus import Corpus, fingerprint, validate
 from sampler.hyperparameters import LIMITS, Hyperparameters
+from sampler.state import check_kernel
 
 
 @pytest.mark.parametrize("name", LIMITS)
@@ -30,6 +31,22 @@ def test_the_defaults_are_the_papers_and_the_means_are_shape_times_scale() -> No
     paper = Hyperparameters()
     assert (paper.n_topics, paper.zeta, paper.beta) == (128, 1.0, 0.01)
     assert paper.alpha_mean == pytest.approx(0.5) and paper.gamma_mean == pytest.approx(0.001)
+
+
+def test_as_printed_goes_with_algorithm_1_alone() -> None:
+    as_printed = Hyperparameters(n_topics=2, category_step="as_printed")
+    check_kernel("collapsed", as_printed)
+    for refusing in (
+        lambda: check_kernel("blocked", as_printed),
+        lambda: chain.start(GOOD, as_printed, seed=1, chain=0, kernel="blocked"),
+    ):
+        with pytest.raises(ValueError, match="'as_printed' goes with kernel = 'collapsed' alone, not with 'blocked'"):
+            refusing()
+
+
+def test_an_unknown_kernel_is_refused() -> None:
+    with pytest.raises(ValueError, match="kernel = 'annealed' is not blocked or collapsed"):
+        check_kernel("annealed", Hyperparameters())  # type: ignore[arg-type]
 
 
 WORDS, OFFSETS, LABELS = np.array([0, 1, 2], np.int32), np.array([0, 2, 3], np.int64), np.array([1, -1], np.int32)

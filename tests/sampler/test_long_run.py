@@ -75,7 +75,7 @@ def full(name: str) -> exact.Full:
 
 def run_chain(corpus: Corpus, n_sweeps: int, seed: int) -> tuple[Array, Array]:
     """Codes int64[n_sweeps] and concentrations float64[n_sweeps, 2] of a whole chain."""
-    state = chain.start(corpus, HYPERPARAMETERS, seed=seed, chain=0)
+    state = chain.start(corpus, HYPERPARAMETERS, seed=seed, chain=0, kernel="collapsed")
     codes, concentrations = np.empty(n_sweeps, np.int64), np.empty((n_sweeps, 2))
     for s in range(n_sweeps):
         draw = chain.sweep(corpus, HYPERPARAMETERS, state)

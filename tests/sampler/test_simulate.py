@@ -125,14 +125,14 @@ def test_with_well_separated_categories_the_posterior_mode_of_k_is_the_truth(
     labels = np.where(rng.random(60) < labeled_share, np.arange(60) % max(n_known, 1), UNLABELED)
     drawn = simulate.simulate_separated(lengths, labels, 120, n_known, n_categories, SEPARATED, rng)
     assert drawn.n_categories == n_categories
-    state = chain.start(drawn.corpus, SEPARATED, seed=seed, chain=0)
+    state = chain.start(drawn.corpus, SEPARATED, seed=seed, chain=0, kernel="collapsed")
     numbers, scores = [], []
     is_unlabeled = drawn.corpus.labels == UNLABELED
     for sweep in range(200):
         draw = chain.sweep(drawn.corpus, SEPARATED, state)
         if sweep >= 100:
             numbers.append(draw.n_categories)
-            found = chain.document_categories(drawn.corpus, state.assignments)
+            found = state.document_categories(drawn.corpus)
             scores.append(nmi(drawn.document_category[is_unlabeled], found[is_unlabeled]))
     assert np.bincount(numbers).argmax() == n_categories
     assert np.median(scores) == pytest.approx(1.0)

@@ -1,20 +1,25 @@
 """Legs of real units over real databases, run in this process as a worker runs them."""
 
 import random
+import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+import numpy as np
 import pytest
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, func, select, update
 from sqlalchemy.exc import OperationalError
+from sqlalchemy.orm import Session
 
 from app import leases, lifecycle, queue
 from app.db import Database
-from app.models import Checkpoint, Corpus, Draw, Encoding, Unit
+from app.models import Checkpoint, Corpus, Document, Draw, Encoding, EncodingPart, Job, Unit
 from app.settings import Settings
 from sampler import chain
 from tests.worker import jobs
-from worker import legs, store
+from worker import corpus_file, encodings, legs, store
+from worker.corpus_files import CorpusFiles
 
 SAVE_AFTER_EVERY_SWEEP = {"save_seconds": 1e-9}
 ONE_SWEEP_A_LEG = {**SAVE_AFTER_EVERY_SWEEP, "leg_seconds": 1e-9}
@@ -100,6 +105,137 @@ def test_an_encoding_is_made_once_for_jobs_with_the_same_text_options(database: 
         jobs.run_to_the_end(database, settings, unit_ids)
     with database.readers.begin() as session:
         assert len(list(session.scalars(select(Encoding.id)))) == 2
+
+
+def test_an_encode_stores_the_documents_by_key_with_ascending_words(database: Database, settings: Settings) -> None:
+    corpus_id = jobs.upload(database, jobs.rows())
+    job_id, unit_ids = jobs.submit(database, corpus_id)
+    legs.run(database, settings, unit_ids[0], lambda: False)
+    job, files = jobs.job(database, job_id), CorpusFiles(settings.encodings, settings.max_encodings_bytes)
+    with database.readers.begin() as session:
+        corpus, document_ids = encodings.load(session, job, files)
+        names = encodings.names(session, job)
+        keys = dict(session.execute(select(Document.id, Document.key)).all())
+    texts = {row["key"]: row["text"].split() for row in jobs.rows()}
+    assert [keys[document_id] for document_id in document_ids] == sorted(texts)
+    for key, words in zip(sorted(texts), np.split(corpus.words, corpus.offsets[1:-1]), strict=True):
+        assert [names.vocabulary[word] for word in words] == sorted(texts[key])
+    assert names.categories == ["fruit", "metal"]
+
+
+def test_an_encode_that_was_broken_off_goes_on_in_another_leg(
+    database: Database, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus_id = jobs.upload(database, jobs.rows())
+    calm_id, unit_ids = jobs.submit(database, corpus_id, chains=1)
+    jobs.run_to_the_end(database, settings, unit_ids)
+    with database.sessions.begin() as session:
+        session.execute(update(Job).values(encoding_id=None))
+        session.execute(delete(Encoding))
+
+    monkeypatch.setattr(corpus_file, "PIECE_BYTES", 64)  # so that there are many parts
+    monkeypatch.setattr(encodings, "PARTS_AT_ONCE", 5)
+    job_id, unit_ids = jobs.submit(database, corpus_id, chains=1)
+    n_stored = []
+    for n_questions in range(1, 4):  # before the first document; after the first parts, and after some more
+        asked = iter([False] * (n_questions - 1) + [True])
+        assert legs.run(database, settings, unit_ids[0], partial(next, asked)) == unit_ids
+        with database.readers.begin() as session:
+            unit = session.get_one(Unit, unit_ids[0])
+            assert (unit.status, unit.token, unit.attempts) == ("ready", None, 0)
+            assert encodings.find(session, session.get_one(Job, job_id)) is None, "it is not whole yet"
+            n_stored.append(session.scalar(select(func.count()).select_from(EncodingPart)))
+    assert n_stored == [0, 5, 10]
+    jobs.run_to_the_end(database, settings, unit_ids)
+    assert jobs.outcome(database, job_id) == jobs.outcome(database, calm_id)
+
+
+def test_an_encode_whose_job_is_cancelled_stops(
+    database: Database, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus_id = jobs.upload(database, jobs.rows())
+    job_id, unit_ids = jobs.submit(database, corpus_id)
+    save_parts = encodings.save_parts
+
+    def save_and_be_cancelled(session: Session, rows: Any) -> None:
+        save_parts(session, rows)
+        lifecycle.cancel(session, job_id)
+
+    monkeypatch.setattr(corpus_file, "PIECE_BYTES", 64)
+    monkeypatch.setattr(encodings, "save_parts", save_and_be_cancelled)
+    asked = iter([False, False])
+    assert legs.run(database, settings, unit_ids[0], partial(next, asked)) == []
+    monkeypatch.setattr(encodings, "save_parts", save_parts)
+    with database.sessions.begin() as session:
+        _, unit_ids = lifecycle.resume(session, job_id)
+    jobs.run_to_the_end(database, settings, unit_ids)
+    assert jobs.job(database, job_id).status == "succeeded"
+
+
+def test_two_legs_that_encode_the_same_at_once_leave_one_encoding(
+    database: Database, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus_id = jobs.upload(database, jobs.rows())
+    (job_id, first), (other_id, second) = (jobs.submit(database, corpus_id, chains=1) for _ in range(2))
+
+    def encode_twice(*arguments: Any) -> encodings.Draft:
+        monkeypatch.setattr(legs, "encoded_documents", encoded_documents)
+        draft = encoded_documents(*arguments)
+        jobs.run_to_the_end(database, settings, second)  # meanwhile the other one comes to its end
+        return draft
+
+    encoded_documents = legs.encoded_documents
+    monkeypatch.setattr(legs, "encoded_documents", encode_twice)
+    jobs.run_to_the_end(database, settings, first)
+    assert jobs.outcome(database, job_id) == jobs.outcome(database, other_id)
+    with database.readers.begin() as session:
+        assert len(list(session.scalars(select(Encoding.id)))) == 1
+        assert len(set(session.scalars(select(Job.encoding_id)))) == 1
+
+
+def test_an_encoding_that_is_damaged_fails_the_job_with_the_reason(database: Database, settings: Settings) -> None:
+    corpus_id = jobs.upload(database, jobs.rows())
+    job_id, unit_ids = jobs.submit(database, corpus_id, chains=1)
+    chain_units = legs.run(database, settings, unit_ids[0], lambda: False)
+    with database.sessions.begin() as session:
+        part = session.scalars(select(EncodingPart)).one()
+        part.data = part.data[:50] + bytes([part.data[50] ^ 1]) + part.data[51:]
+    jobs.run_to_the_end(database, settings, chain_units)
+    job = jobs.job(database, job_id)
+    assert job.status == "failed"
+    assert "damaged" in str(job.error) or "digest" in str(job.error)
+
+
+@pytest.mark.parametrize("kernel", sorted(chain.KERNELS))
+def test_threads_change_no_result(database: Database, settings: Settings, kernel: str) -> None:
+    corpus_id = jobs.upload(database, jobs.rows())
+    outcomes = []
+    for threads in (1, 2):
+        job_id, unit_ids = jobs.submit(database, corpus_id, kernel=kernel, chains=1)
+        jobs.run_to_the_end(database, with_changes(settings, threads=threads), unit_ids)
+        outcomes.append(jobs.outcome(database, job_id))
+    assert outcomes[0] == outcomes[1]
+
+
+@pytest.mark.parametrize("told", ["blocked", "collapsed", None])
+def test_a_chain_starts_under_the_kernel_of_its_job(
+    database: Database, settings: Settings, monkeypatch: pytest.MonkeyPatch, told: str | None
+) -> None:
+    corpus_id = jobs.upload(database, jobs.rows())
+    job_id, unit_ids = jobs.submit(database, corpus_id, chains=1, kernel=told or "blocked")
+    if told is None:  # as a job has it from before there was a choice
+        with database.sessions.begin() as session:
+            job = session.get_one(Job, job_id)
+            job.settings = {name: value for name, value in job.settings.items() if name != "kernel"}
+    started: list[object] = []
+
+    def start(*arguments: object) -> None:
+        started.append(arguments[4])
+        raise ValueError("it is only looked at")
+
+    monkeypatch.setattr(chain, "start", start)
+    jobs.run_to_the_end(database, settings, unit_ids)
+    assert started == [told or "collapsed"]
 
 
 def test_a_leg_that_is_told_to_leave_saves_and_is_sent_again(database: Database, settings: Settings) -> None:
@@ -232,12 +368,14 @@ def test_a_worker_that_leaves_does_not_wait_for_a_database_that_is_away(
 ) -> None:
     corpus_id = jobs.upload(database, jobs.rows())
     job_id, unit_ids = jobs.submit(database, corpus_id)
+    is_away = threading.Event()
 
     def go_away(*_: object) -> None:
+        is_away.set()
         raise OperationalError("INSERT", {}, Exception("the server closed the connection"))
 
-    monkeypatch.setattr(store, "save_encoding", go_away)
-    assert legs.run(database, settings, unit_ids[0], lambda: True) == []
+    monkeypatch.setattr(encodings, "begin", go_away)
+    assert legs.run(database, settings, unit_ids[0], is_away.is_set) == []
     assert jobs.job(database, job_id).status == "running"
 
 

@@ -1,0 +1,172 @@
+"""A race on one corpus: how long until the log joint stays above where Algorithm 1 stands after so many sweeps?
+
+Both kernels start from the same categories of documents and the same topics of tokens, and sweep in turn on one
+thread. The clock of each runs only while it sweeps.
+"""
+
+import math
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks import machine, ours
+from sampler import blocks, chain
+from sampler.algorithm_one import CollapsedState
+from sampler.assignments import UNBORN, recount
+from sampler.blocked import BlockedState
+from sampler.corpus import Corpus, fingerprint
+from sampler.digest import first_digest
+from sampler.hyperparameters import Hyperparameters
+from sampler.start import seated
+from sampler.state import Course, Kernel, State, no_tally
+
+ROUNDS = 30  # turns of each; long enough for warm caches, short enough that a busy neighbour hits both
+
+
+class Moment(NamedTuple):
+    """Where a chain stands after a sweep."""
+
+    seconds: float  # of wall time, spent in its sweeps so far
+    processor_seconds: float
+    log_joint: float
+    n_categories: int
+
+
+class Runner:
+    """One chain of the race and its trace."""
+
+    def __init__(self, corpus: Corpus, hyperparameters: Hyperparameters, state: State) -> None:
+        self.corpus, self.hyperparameters, self.state = corpus, hyperparameters, state
+        self.trace: list[Moment] = []
+
+    def sweep(self, n: int) -> None:
+        """Go on for n sweeps."""
+        for _ in range(n):
+            seconds, processor_seconds = self.trace[-1][:2] if self.trace else (0.0, 0.0)
+            began, processor_began = time.perf_counter(), time.thread_time()
+            draw = chain.sweep(self.corpus, self.hyperparameters, self.state)
+            seconds += time.perf_counter() - began
+            processor_seconds += time.thread_time() - processor_began
+            self.trace.append(Moment(seconds, processor_seconds, draw.log_joint, draw.n_categories))
+
+    def told(self) -> list[list[float]]:
+        """The trace, rounded: seconds, log joint, categories."""
+        return [[round(moment.seconds, 3), round(moment.log_joint, 1), moment.n_categories] for moment in self.trace]
+
+
+def run(
+    corpus: Corpus, hyperparameters: Hyperparameters, seed: int, sweeps: int, blocked_sweeps: int, how: str
+) -> dict[str, Any]:
+    """The race under one seed: `sweeps` of Algorithm 1, `blocked_sweeps` of the blocked sampler."""
+    slow_state = first_state(corpus, hyperparameters, seed, how)
+    fast_state = twin(corpus, hyperparameters, slow_state)
+    at_start = [state.log_joint(corpus, hyperparameters) for state in (slow_state, fast_state)]
+    if not math.isclose(*at_start, rel_tol=1e-9):
+        raise ValueError(f"the two starts have log joints {at_start}: they are not the same state")
+    slow, fast = (Runner(corpus, hyperparameters, state) for state in (slow_state, fast_state))
+    second_core = machine.second_core()
+    for turn in range(ROUNDS):
+        for runner, total in ((slow, sweeps), (fast, blocked_sweeps)):
+            runner.sweep(total * (turn + 1) // ROUNDS - total * turn // ROUNDS)
+    return {"seed": seed, "start": how, "log_joint_at_start": round(at_start[0], 1), "second_core": second_core} | (
+        compare(slow, fast)
+    )
+
+
+def compare(slow: Runner, fast: Runner) -> dict[str, Any]:
+    """Who crossed when; the ratio is None where the blocked sampler has not come that far."""
+    target = slow.trace[-1].log_joint
+    own, other = crossing(slow.trace, target), crossing(fast.trace, target)
+    facts: dict[str, Any] = {
+        "target": round(target, 1),
+        "sweeps": len(slow.trace),
+        "seconds": round(slow.trace[-1].seconds, 2),
+        "crossing_seconds": round(slow.trace[own].seconds, 2) if own is not None else None,
+        "K": slow.trace[-1].n_categories,
+        "blocked_sweeps": len(fast.trace),
+        "blocked_seconds": round(fast.trace[-1].seconds, 2),
+        "blocked_log_joint": round(fast.trace[-1].log_joint, 1),
+        "blocked_K": fast.trace[-1].n_categories,
+        "blocked_crossing_sweep": None if other is None else other + 1,
+        "blocked_crossing_seconds": None if other is None else round(fast.trace[other].seconds, 3),
+        "ratio": None,
+        "processor_ratio": None,
+    }
+    if own is not None and other is not None:
+        facts["ratio"] = round(slow.trace[own].seconds / fast.trace[other].seconds, 1)
+        facts["processor_ratio"] = round(slow.trace[own].processor_seconds / fast.trace[other].processor_seconds, 1)
+    return facts | {"trace": slow.told(), "blocked_trace": fast.told()}
+
+
+def crossing(trace: list[Moment], target: float) -> int | None:
+    """Index of the sweep from which on the log joint is never below the target; None if it ends below."""
+    below = [index for index, moment in enumerate(trace) if moment.log_joint < target]
+    first = below[-1] + 1 if below else 0
+    return first if first < len(trace) else None
+
+
+def first_state(corpus: Corpus, hyperparameters: Hyperparameters, seed: int, how: str) -> CollapsedState:
+    """Algorithm 1 before its first sweep, each document at one table.
+
+    "placed" is its own start, which places whole documents in many passes. "random" throws every unlabeled document
+    into one of `n_start` new categories, and every token into a topic.
+    """
+    mark = fingerprint(corpus)
+    course = Course(
+        fingerprint=mark,
+        n_topics=hyperparameters.n_topics,
+        seed=seed,
+        chain=0,
+        n_sweeps=0,
+        n_born=corpus.n_known,
+        alpha=hyperparameters.alpha_mean,
+        gamma=hyperparameters.gamma_mean,
+        tally=no_tally(),
+        digest=first_digest(mark, hyperparameters, seed, 0, "collapsed"),
+    )
+    if how == "placed":
+        state = CollapsedState.start(corpus, hyperparameters, course)
+    else:
+        rng = np.random.default_rng(seed)
+        topics = rng.integers(hyperparameters.n_topics, size=corpus.n_tokens, dtype=np.int32)
+        categories = corpus.n_known + rng.integers(max(hyperparameters.n_start, 1), size=corpus.n_documents)
+        assignments = seated(corpus, topics, categories, corpus.n_known + hyperparameters.n_start + 2)
+        counts = recount(corpus, assignments, hyperparameters.n_topics)
+        state = CollapsedState(**vars(course), assignments=assignments, counts=counts)
+    state.identity[: corpus.n_known] = np.arange(corpus.n_known)
+    chain.name_new_categories(state)
+    return state
+
+
+def twin(corpus: Corpus, hyperparameters: Hyperparameters, first: CollapsedState) -> BlockedState:
+    """The blocked sampler in the state of an Algorithm 1 that has not swept yet."""
+    state = chain.start(corpus, hyperparameters, first.seed, first.chain, "blocked")
+    assert isinstance(state, BlockedState)
+    n_slots = first.identity.size
+    bags, counts = state.bags, state.counts
+    state.placements.whole[:] = first.document_categories(corpus)[bags.document]
+    counts.category_word[:] = blocks.count_words(corpus, bags, state.placements, state.identity.size)
+    lengths = np.diff(bags.first_token)
+    counts.log_seats[:] = 0
+    np.add.at(counts.log_seats, state.placements.whole, state.sizes.log_seats[lengths])
+    for name in ("category_tables", "category_topic"):
+        getattr(counts, name)[:] = 0
+        getattr(counts, name)[:n_slots] = getattr(first.counts, name)
+    topics = np.argsort(-first.counts.word_topic, axis=1, kind="stable")
+    counts.word_topics.topic[:] = topics
+    counts.word_topics.tokens[:] = np.take_along_axis(first.counts.word_topic, topics, axis=1)
+    counts.word_topics.size[:] = np.count_nonzero(first.counts.word_topic, axis=1)
+    counts.topic_tokens[:] = first.counts.topic_tokens
+    state.identity[:] = UNBORN
+    state.identity[:n_slots] = first.identity
+    state.n_born = first.n_born
+    return state
+
+
+def compile_kernels() -> None:
+    """Compile both kernels, or load them from the cache."""
+    kernels: tuple[Kernel, ...] = ("collapsed", "blocked")
+    for kernel in kernels:
+        ours.compile_kernels(kernel)
+    machine.compile_kernels()

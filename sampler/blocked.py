@@ -1,0 +1,465 @@
+"""The blocked sampler: the posterior of Algorithm 1 in other coordinates (docs/model.md).
+
+The sticks b, theta and phi are drawn explicitly; topics are summed out where categories are chosen, and drawn in bulk
+afterwards. Between sweeps only that is kept from which they are drawn again.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, NamedTuple, Self
+
+import numpy as np
+from scipy.special import gammaln
+
+from sampler import blocks, documents, split_merge, streams, words
+from sampler.assignments import UNBORN, recount
+from sampler.blocks import FIXED_POINT, LANES, MAX_SLOTS, MIXED, Bags, BlockedCounts, Drawn, Placements, WordTopics
+from sampler.corpus import UNLABELED, Array, Corpus
+from sampler.documents import Offers, Sizes, Tallies
+from sampler.draws import cut_uniform, negligible
+from sampler.evidence import log_dirichlet_multinomial, log_factorials, log_gamma_density, log_word_topics
+from sampler.hyperparameters import Hyperparameters
+from sampler.split_merge import Outcome
+from sampler.start import first_assignments
+from sampler.state import Course, Kernel, State, smallest
+from sampler.streams import Step
+from sampler.workers import Workers
+
+LEAST_STICK = 1e-12  # a category with a smaller b_k is no candidate in a sweep
+START_TOKENS = 200_000
+WHOLE_DOCUMENTS = 1e-9  # an alpha at which no token parts from its document
+N_ATTEMPTS = 1  # to split or to merge, a sweep
+ENOUGH_PSEUDOCOUNTS = 20.0  # V beta: a topic's norm is then not small, even without a token
+
+
+class Room(NamedTuple):
+    """Where a sweep's parameters are written; made once and used again."""
+
+    drawn: Drawn
+    offers: Offers
+    norms: Array  # float64[N_BLOCKS, L]
+    changes: Array  # int32[n_workers, V, S], 0 between sweeps; without rows for a single worker
+
+
+class Lengths(NamedTuple):
+    """How many unlabeled documents have how many tokens."""
+
+    n_tokens: Array  # int64[J], ascending
+    n_documents: Array  # int64[J]
+
+
+@dataclass
+class BlockedState(State):
+    """Where a chain of the blocked sampler stands."""
+
+    kernel: ClassVar[Kernel] = "blocked"
+
+    bags: Bags
+    placements: Placements
+    counts: BlockedCounts
+    numbers: Array  # int64[S], identity
+    labeled_tables: Array  # int64[S], labeled documents with a word
+    sizes: Sizes
+    lengths: Lengths
+    room: Room | None = None
+
+    @classmethod
+    def start(cls, corpus: Corpus, hyperparameters: Hyperparameters, course: Course) -> Self:
+        """Categories and topics of some documents as Algorithm 1 starts with them, and all others placed by these.
+
+        So a start takes seconds for a corpus of any size.
+        """
+        few = some_documents(corpus, course.seed, course.chain)
+        assignments = first_assignments(few, hyperparameters, course.seed, course.chain)
+        found = recount(few, assignments, hyperparameters.n_topics)
+        bags, n_slots = blocks.bag(corpus), padded(assignments.identity.size + 1)
+        lengths = np.diff(bags.first_token)
+        # Any category will do for documents to come from; a slot that is served by nobody would not be left.
+        anywhere = np.full(bags.document.size, found.category_tables.argmax(), np.uint16)
+        placements = Placements(anywhere, np.zeros(bags.first_token[-1], np.uint16))
+        state = cls(
+            **vars(course),
+            bags=bags,
+            placements=placements,
+            counts=BlockedCounts(
+                category_word=blocks.count_words(corpus, bags, placements, n_slots),
+                category_tables=with_rows(found.category_tables, n_slots),
+                log_seats=np.zeros(n_slots, np.int64),
+                category_topic=with_rows(found.category_topic, n_slots).astype(np.int64),
+                word_topics=blocks.word_topics(found.word_topic),
+                topic_tokens=found.topic_tokens,
+            ),
+            numbers=np.full(n_slots, UNBORN, np.int64),
+            labeled_tables=labeled_tables(corpus, n_slots),
+            sizes=sizes_of(bags),
+            lengths=Lengths(*np.unique(lengths, return_counts=True)),
+        )
+        with Workers() as workers:
+            state.alpha = WHOLE_DOCUMENTS
+            state.draw_parameters(corpus, hyperparameters, workers)
+            state.make_offers(workers)
+            state.sample_documents(workers)
+            state.sample_topics(corpus, workers)
+            state.alpha = course.alpha
+        return state
+
+    @property
+    def identity(self) -> Array:
+        """int64[S], number of each category in order of birth, or UNBORN."""
+        return self.numbers
+
+    @property
+    def category_tables(self) -> Array:
+        """int64[S], m_k."""
+        return self.counts.category_tables
+
+    def document_categories(self, corpus: Corpus) -> Array:
+        """int32[D]: the slot that holds most words of each document, or EMPTY."""
+        return np.asarray(blocks.most_frequent_categories(corpus, self.bags, self.placements, self.numbers.size))
+
+    def sweep(self, corpus: Corpus, hyperparameters: Hyperparameters, workers: Workers | None) -> None:
+        """Draw parameters, categories and tables of all documents, and topics."""
+        workers = workers or Workers()
+        self.draw_parameters(corpus, hyperparameters, workers)
+        self.make_offers(workers)
+        self.sample_documents(workers)
+        self.split_merge(corpus, hyperparameters)
+        self.sample_topics(corpus, workers)
+
+    def key(self, step: Step) -> np.uint64:
+        """The key of this sweep's numbers for a step."""
+        return streams.stream(self.seed, self.chain, self.n_sweeps, step)
+
+    def draw_parameters(self, corpus: Corpus, hyperparameters: Hyperparameters, workers: Workers) -> None:
+        """Draw phi, the sticks and theta from their conditionals, then M; in that order."""
+        rng = streams.generator(self.seed, self.chain, self.n_sweeps, Step.PARAMETERS)
+        sticks = self.draw_sticks(corpus, rng)
+        room = self.make_room(workers)
+        drawn, counts = room.drawn, self.counts
+        drawn.stick[:] = sticks
+        is_sparse = corpus.n_words * hyperparameters.beta >= ENOUGH_PSEUDOCOUNTS
+        least = negligible(hyperparameters.n_topics, hyperparameters.beta)
+        cut = cut_uniform(hyperparameters.beta, least) if is_sparse else 0.0
+        key = self.key(Step.WEIGHTS)
+
+        def draw_weights(worker: int, first: int, end: int) -> None:
+            words.draw_weights(counts.word_topics, hyperparameters.beta, cut, key, first, end, drawn, room.norms)
+
+        workers.share(draw_weights, workers.cut(np.arange(words.N_BLOCKS + 1)))
+        norm = room.norms.sum(axis=0)
+        live = np.flatnonzero(drawn.stick)
+        theta = rng.standard_gamma(hyperparameters.zeta + counts.category_topic[live])
+        theta /= theta.sum(axis=1, keepdims=True)
+        drawn.mixture[:] = 0.0
+        drawn.mixture[:, live] = theta.T / np.where(norm > 0.0, norm, np.inf)[:, np.newaxis]
+        workers.share(lambda worker, first, end: words.mix(drawn, first, end), self.word_pieces(workers))
+
+    def draw_sticks(self, corpus: Corpus, rng: np.random.Generator) -> Array:
+        """float64[S]: b given the tables, with the new categories whose stick is not negligible in free slots."""
+        if -self.gamma * np.log(LEAST_STICK) > MAX_SLOTS:  # as many sticks, or fewer, are to be expected
+            raise ValueError(f"gamma = {self.gamma} has more than {MAX_SLOTS} categories: its prior is too wide")
+        served = np.flatnonzero(self.counts.category_tables)
+        parts = rng.standard_gamma(self.counts.category_tables[served])
+        rest = rng.standard_gamma(self.gamma)
+        total = parts.sum() + rest
+        fresh, rest = [], rest / total
+        while rest > LEAST_STICK:
+            part = rng.beta(1.0, self.gamma)
+            if part * rest > LEAST_STICK:
+                fresh.append(part * rest)
+            rest *= 1.0 - part
+        self.house(corpus, len(fresh) + N_ATTEMPTS)  # every split needs one
+        sticks = np.zeros(self.numbers.size)
+        sticks[np.flatnonzero(self.counts.category_tables)] = parts / total
+        free = corpus.n_known + np.flatnonzero(self.counts.category_tables[corpus.n_known :] == 0)[: len(fresh)]
+        sticks[free] = fresh
+        self.numbers[free] = UNBORN
+        return sticks
+
+    def house(self, corpus: Corpus, n_free: int) -> None:
+        """Have slots for all categories and `n_free` more, and not too many. The order of categories stays."""
+        is_new = self.counts.category_tables > 0
+        is_new[: corpus.n_known] = False
+        wanted = padded(corpus.n_known + int(np.count_nonzero(is_new)) + n_free)
+        if self.numbers.size - LANES <= wanted <= self.numbers.size:
+            return
+        if wanted > MAX_SLOTS:
+            raise ValueError(f"{wanted} categories are more than {MAX_SLOTS}: the prior of gamma is too wide")
+        old = np.concatenate([np.arange(corpus.n_known), np.flatnonzero(is_new)])
+        slot = np.zeros(self.numbers.size, np.uint16)
+        slot[old] = np.arange(old.size)
+
+        def rehoused(array: Array, fill: int = 0) -> Array:
+            moved = np.full((wanted, *array.shape[1:]), fill, array.dtype)
+            moved[: old.size] = array[old]
+            return moved
+
+        is_mixed = self.placements.whole == MIXED
+        whole = slot[np.where(is_mixed, 0, self.placements.whole)]
+        whole[is_mixed] = MIXED
+        self.placements = Placements(whole, slot[np.minimum(self.placements.token, slot.size - 1)])
+        category_word = np.zeros((corpus.n_words, wanted), np.int32)
+        category_word[:, : old.size] = self.counts.category_word[:, old]
+        self.counts = self.counts._replace(
+            category_word=category_word,
+            category_tables=rehoused(self.counts.category_tables),
+            log_seats=rehoused(self.counts.log_seats),
+            category_topic=rehoused(self.counts.category_topic),
+        )
+        self.numbers = rehoused(self.numbers, UNBORN)
+        self.labeled_tables = rehoused(self.labeled_tables)
+
+    def make_room(self, workers: Workers) -> Room:
+        """Room for the parameters of as many words, topics and slots as there are."""
+        (n_words, n_topics), n_slots = self.counts.word_topics.topic.shape, self.numbers.size
+        n_changes = workers.n_workers if workers.n_workers > 1 else 0
+        if self.room is None or self.room.changes.shape != (n_changes, n_words, n_slots):
+            drawn = Drawn(
+                stick=np.zeros(n_slots),
+                mixture=np.zeros((n_topics, n_slots), np.float32),
+                topic=np.empty((n_words, n_topics), np.uint16),
+                weight=np.empty((n_words, n_topics), np.float32),
+                size=np.empty(n_words, np.int32),
+                counted=np.empty(n_words, np.int32),
+                chance=np.empty((n_words, n_slots), np.float32),
+            )
+            offers = Offers(
+                log_stick=np.empty((1, n_slots), np.float32),
+                weight=np.empty(n_slots, np.float32),
+                seating=np.empty(n_slots),
+                chance=drawn.chance,
+                score=np.empty((n_words, n_slots), np.float32),
+                fresh=np.empty(n_words, np.float32),
+                leave=np.empty((n_slots, n_words), np.float32),
+            )
+            changes = np.zeros((n_changes, n_words, n_slots), np.int32)
+            self.room = Room(drawn, offers, np.zeros((words.N_BLOCKS, n_topics)), changes)
+        return self.room
+
+    @cached_property
+    def word_costs(self) -> Array:
+        """int64[V + 1]: what the words before each cost, about."""
+        n_tokens = self.counts.category_word.sum(axis=1, dtype=np.int64)
+        return np.concatenate([[0], np.cumsum(40 + 4 * np.minimum(n_tokens, 400))])
+
+    def word_pieces(self, workers: Workers) -> list[tuple[int, int]]:
+        """Ranges of words of about equal cost."""
+        return workers.cut(self.word_costs)
+
+    def make_offers(self, workers: Workers) -> None:
+        """Write what documents need to know of the categories."""
+        assert self.room is not None
+        drawn, offers, *_ = self.room
+        is_candidate = drawn.stick > LEAST_STICK
+        offers.seating[:] = self.alpha * drawn.stick
+        offers.weight[:] = np.where(is_candidate, offers.seating, 0.0)
+        with np.errstate(divide="ignore"):
+            offers.log_stick[0] = np.log(np.where(is_candidate, drawn.stick, 0.0))
+        live = np.flatnonzero(drawn.stick)
+
+        def offer(worker: int, first: int, end: int) -> None:
+            words.offer(offers, live, first, end)
+            with np.errstate(divide="ignore"):
+                np.log(offers.score[first:end], out=offers.score[first:end])
+
+        workers.share(offer, self.word_pieces(workers))
+
+    def sample_documents(self, workers: Workers) -> None:
+        """Resample categories and tables of all unlabeled documents."""
+        assert self.room is not None
+        offers, changes, counts, n_slots = self.room.offers, self.room.changes, self.counts, self.numbers.size
+        tallies = [
+            Tallies(
+                changes[worker] if changes.size else counts.category_word,
+                np.zeros(n_slots, np.int64),
+                np.zeros(n_slots, np.int64),
+            )
+            for worker in range(workers.n_workers)
+        ]
+        key = self.key(Step.DOCUMENTS)
+
+        def sample(worker: int, first: int, end: int) -> None:
+            documents.sample_documents(self.bags, self.placements, offers, self.sizes, key, first, end, tallies[worker])
+
+        workers.share(sample, workers.cut(self.bags.first_token))
+        if changes.size:
+            workers.share(
+                lambda worker, first, end: words.take_over(counts.category_word, changes, first, end),
+                self.word_pieces(workers),
+            )
+        counts.category_tables[:] = self.labeled_tables + sum(tally.category_tables for tally in tallies)
+        counts.log_seats[:] = sum(tally.log_seats for tally in tallies)
+
+    def split_merge(self, corpus: Corpus, hyperparameters: Hyperparameters) -> None:
+        """Try to split a category, or to merge two."""
+        assert self.room is not None
+        key, norm = self.key(Step.SPLIT_MERGE), self.room.norms.sum(axis=0)
+        for number in range(N_ATTEMPTS):
+            is_unused = self.counts.category_tables == 0
+            outcome = split_merge.attempt(
+                self.bags,
+                self.placements,
+                self.counts,
+                self.room.drawn,
+                norm,
+                self.labeled_tables,
+                self.alpha,
+                self.gamma,
+                hyperparameters.zeta,
+                corpus.n_known,
+                np.uint64(streams.branch(key, number)),
+            )
+            if outcome == Outcome.SPLIT:
+                self.numbers[is_unused & (self.counts.category_tables > 0)] = UNBORN
+
+    def sample_topics(self, corpus: Corpus, workers: Workers) -> None:
+        """Draw the topics of all tokens in bulk."""
+        assert self.room is not None
+        drawn, counts = self.room.drawn, self.counts
+        served = np.flatnonzero(counts.category_tables)
+        category_topic = np.zeros((workers.n_workers, *counts.category_topic.shape), np.int32)
+        key = self.key(Step.BULK_TOPICS)
+
+        def sample(worker: int, first: int, end: int) -> None:
+            words.sample_topics(
+                counts.category_word, drawn, served, key, first, end, counts.word_topics, category_topic[worker]
+            )
+
+        workers.share(sample, self.word_pieces(workers))
+        counts.category_topic[:] = category_topic.sum(axis=0, dtype=np.int64)
+        counts.topic_tokens[:] = counts.category_topic.sum(axis=0)
+
+    def digested(self) -> Iterable[Array]:
+        """Hashes of what is large, and all that is small."""
+        placements, counts = self.placements, self.counts
+        rows = counts.word_topics
+        large = (
+            placements.whole,
+            blocks.mixed_tokens(self.bags, placements),
+            blocks.held(rows, rows.topic),
+            blocks.held(rows, rows.tokens),
+        )
+        yield np.array([blocks.fingerprint(array) for array in large], np.uint64)
+        yield counts.category_tables
+        yield counts.log_seats
+        yield counts.category_topic
+
+    def log_joint(self, corpus: Corpus, hyperparameters: Hyperparameters) -> float:
+        """log p(words, topics, tables, categories, alpha, gamma) in nats, as Algorithm 1 has it."""
+        counts = self.counts
+        n_tables, n_labeled = int(counts.category_tables.sum()), int(self.labeled_tables.sum())
+        category_tokens = counts.category_topic.sum(axis=1)
+        rising = gammaln(self.alpha + self.lengths.n_tokens) - gammaln(self.alpha)
+        return float(
+            log_gamma_density(self.alpha, hyperparameters.alpha_shape, hyperparameters.alpha_scale)
+            + log_gamma_density(self.gamma, hyperparameters.gamma_shape, hyperparameters.gamma_scale)
+            + (n_tables - n_labeled) * np.log(self.alpha)
+            + counts.log_seats.sum() / FIXED_POINT
+            - (rising * self.lengths.n_documents).sum()
+            + int(np.count_nonzero(counts.category_tables)) * np.log(self.gamma)
+            + log_factorials(counts.category_tables)
+            - (gammaln(self.gamma + n_tables) - gammaln(self.gamma))
+            + log_dirichlet_multinomial(counts.category_topic, category_tokens, hyperparameters.zeta)
+            + log_word_topics(counts.word_topics, counts.topic_tokens, hyperparameters.beta)
+        )
+
+    def arrays(self, corpus: Corpus) -> dict[str, Array]:
+        """Categories of documents, and of tokens where they differ; tables; topics where there are any."""
+        rows, counts = self.counts.word_topics, self.counts
+        return {
+            "whole": smallest(self.placements.whole),
+            "token": smallest(blocks.mixed_tokens(self.bags, self.placements)),
+            "category_tables": smallest(counts.category_tables),
+            "log_seats": counts.log_seats,
+            "category_topic": smallest(counts.category_topic),
+            "identity": self.numbers,
+            "word_topic": smallest(blocks.held(rows, rows.topic)),
+            "word_topic_tokens": smallest(blocks.held(rows, rows.tokens)),
+            "word_topics": smallest(rows.size),
+        }
+
+    @classmethod
+    def restore(
+        cls, corpus: Corpus, hyperparameters: Hyperparameters, course: Course, arrays: dict[str, Array]
+    ) -> Self:
+        """The state whose arrays these are. Raises ValueError if it could not be one of this corpus."""
+        bags, n_slots = blocks.bag(corpus), arrays["identity"].size
+        whole, token = arrays["whole"].astype(np.uint16), arrays["token"].astype(np.uint16)
+        if arrays["whole"].size != bags.document.size:
+            raise ValueError(f"{arrays['whole'].size} documents are placed, not {bags.document.size}")
+        lengths = np.diff(bags.first_token)
+        if token.size != lengths[whole == MIXED].sum():
+            raise ValueError("the mixed documents have another number of tokens")
+        if max(whole[whole != MIXED].max(initial=0), token.max(initial=0)) >= n_slots:
+            raise ValueError(f"a token is in none of the {n_slots} slots")
+        placements = blocks.place_tokens(bags, whole, token)
+        category_topic = arrays["category_topic"].astype(np.int64)
+        n_topics, n_words = hyperparameters.n_topics, corpus.n_words
+        size = arrays["word_topics"].astype(np.int32)
+        if category_topic.shape != (n_slots, n_topics) or size.shape != (n_words,) or size.max(initial=0) > n_topics:
+            raise ValueError(f"the topics are not those of {n_slots} slots, {n_topics} topics and {n_words} words")
+        word_topics = no_topics(n_words, n_topics)
+        blocks.hold(word_topics, size, arrays["word_topic"], arrays["word_topic_tokens"])
+        category_word = blocks.count_words(corpus, bags, placements, n_slots)
+        if (category_word.sum(axis=1) != word_topics.tokens.sum(axis=1)).any():
+            raise ValueError("the topics' tokens are not those of the words")
+        if (category_word.sum(axis=0) != category_topic.sum(axis=1)).any():
+            raise ValueError("the topics' tokens are not those of the categories")
+        return cls(
+            **vars(course),
+            bags=bags,
+            placements=placements,
+            counts=BlockedCounts(
+                category_word=category_word,
+                category_tables=arrays["category_tables"].astype(np.int64),
+                log_seats=arrays["log_seats"].astype(np.int64),
+                category_topic=category_topic,
+                word_topics=word_topics,
+                topic_tokens=category_topic.sum(axis=0),
+            ),
+            numbers=arrays["identity"].copy(),
+            labeled_tables=labeled_tables(corpus, n_slots),
+            sizes=sizes_of(bags),
+            lengths=Lengths(*np.unique(lengths, return_counts=True)),
+        )
+
+
+def some_documents(corpus: Corpus, seed: int, chain: int) -> Corpus:
+    """The corpus if it is small, else documents at random that have START_TOKENS tokens together."""
+    key = streams.stream(seed, chain, 0, Step.START_DOCUMENTS)
+    order = np.argsort(streams.uniforms(key, corpus.n_documents), kind="stable")
+    n_documents = np.searchsorted(np.cumsum(corpus.lengths[order]), START_TOKENS) + 1
+    chosen = np.sort(order[:n_documents])
+    lengths = corpus.lengths[chosen]
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    tokens = np.repeat(corpus.offsets[chosen] - offsets[:-1], lengths) + np.arange(offsets[-1])
+    return Corpus(corpus.words[tokens], offsets, corpus.labels[chosen], corpus.n_words, corpus.n_known)
+
+
+def with_rows(array: Array, n_rows: int) -> Array:
+    """The array with rows of zeros behind it."""
+    return np.concatenate([array, np.zeros((n_rows - array.shape[0], *array.shape[1:]), array.dtype)])
+
+
+def labeled_tables(corpus: Corpus, n_slots: int) -> Array:
+    """int64[S]: labeled documents with a word."""
+    return np.bincount(corpus.labels[(corpus.labels != UNLABELED) & (corpus.lengths > 0)], minlength=n_slots)
+
+
+def no_topics(n_words: int, n_topics: int) -> WordTopics:
+    """Rows without a topic."""
+    shape = (n_words, n_topics)
+    return WordTopics(np.zeros(shape, np.uint16), np.zeros(shape, np.int32), np.zeros(n_words, np.int32))
+
+
+def padded(n_slots: int) -> int:
+    """The least multiple of LANES with room for so many categories."""
+    return -(-n_slots // LANES) * LANES
+
+
+def sizes_of(bags: Bags) -> Sizes:
+    """Functions of sizes up to the longest document."""
+    n = np.arange(int(np.diff(bags.first_token).max(initial=0)) + 1)
+    harmonic = np.concatenate([[0.0], np.cumsum(1.0 / n[1:])])
+    return Sizes(harmonic, np.rint(gammaln(np.maximum(n, 1)) * FIXED_POINT).astype(np.int64))

@@ -1,0 +1,96 @@
+"""Log probabilities with parameters integrated out: what log joints are made of."""
+
+import math
+
+import numpy as np
+from numba import njit
+
+SMALL = 1024  # counts up to here have their log-gamma in a table
+
+
+def log_gamma_density(x: float, shape: float, scale: float) -> float:
+    """Log density of Gamma(shape, scale) at x."""
+    return (shape - 1.0) * math.log(x) - x / scale - math.lgamma(shape) - shape * math.log(scale)
+
+
+@njit(cache=True, nogil=True)
+def log_factorials(sizes):  # type: ignore[no-untyped-def]
+    """Sum of log (n - 1)! over the sizes n > 0."""
+    total = 0.0
+    for n in sizes:
+        if n > 0:
+            total += math.lgamma(n)
+    return total
+
+
+@njit(cache=True, nogil=True)
+def log_rising(x, sizes):  # type: ignore[no-untyped-def]
+    """Sum over n of log x (x + 1) ... (x + n - 1)."""
+    constant = math.lgamma(x)
+    total = 0.0
+    for n in sizes:
+        total += math.lgamma(x + n) - constant
+    return total
+
+
+@njit(cache=True, nogil=True)
+def log_dirichlet_multinomial(counts, totals, prior):  # type: ignore[no-untyped-def]
+    """Sum over rows of log of the Dirichlet-multinomial probability of counts [R, S] in a given order."""
+    n_rows, n_columns = counts.shape
+    constant = math.lgamma(prior)
+    total = 0.0
+    for r in range(n_rows):
+        if totals[r] == 0:
+            continue
+        total += math.lgamma(n_columns * prior) - math.lgamma(n_columns * prior + totals[r])
+        for c in range(n_columns):
+            if counts[r, c] > 0:
+                total += math.lgamma(prior + counts[r, c]) - constant
+    return total
+
+
+@njit(cache=True, nogil=True)
+def log_topics(word_topic, topic_tokens, beta):  # type: ignore[no-untyped-def]
+    """log p(words | topics) with phi integrated out; word_topic is int32[V, L].
+
+    Nearly all of the V L counts are zero, so those of a word that are not are first brought together without a branch,
+    which would be predicted badly; most of them are small and looked up.
+    """
+    n_words, n_topics = word_topic.shape
+    constant = math.lgamma(beta)
+    total, most = 0.0, 0
+    for topic in range(n_topics):
+        total += math.lgamma(n_words * beta) - math.lgamma(n_words * beta + topic_tokens[topic])
+        most = max(most, topic_tokens[topic])
+    rise = np.zeros(min(most, SMALL) + 1)
+    for n in range(1, rise.size):
+        rise[n] = math.lgamma(beta + n) - constant
+    counted = np.empty(n_topics, np.uint32)  # unsigned, so that no index could count from the end
+    for word in range(n_words):
+        size = np.uint32(0)
+        for topic in range(n_topics):
+            n = word_topic[word, topic]
+            counted[size] = n
+            size += np.uint32(n > 0)
+        for j in range(size):
+            n = counted[j]
+            total += rise[n] if n < rise.size else math.lgamma(beta + n) - constant
+    return total
+
+
+@njit(cache=True, nogil=True)
+def log_word_topics(rows, topic_tokens, beta):  # type: ignore[no-untyped-def]
+    """The same as `log_topics` from rows of the counts that are not zero (sampler.blocks.WordTopics)."""
+    n_words = rows.size.size
+    constant = math.lgamma(beta)
+    total = 0.0
+    for topic in range(topic_tokens.size):
+        total += math.lgamma(n_words * beta) - math.lgamma(n_words * beta + topic_tokens[topic])
+    rise = np.zeros(SMALL)
+    for n in range(1, SMALL):
+        rise[n] = math.lgamma(beta + n) - constant
+    for word in range(n_words):
+        for j in range(rows.size[word]):
+            n = rows.tokens[word, j]
+            total += rise[n] if n < SMALL else math.lgamma(beta + n) - constant
+    return total

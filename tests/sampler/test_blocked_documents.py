@@ -1,0 +1,186 @@
+"""Categories and tables of documents at given sticks, p(w | k) and alpha, against the urns that they stand for.
+
+One call resamples many copies of a few documents, each with numbers of its own, so their counts are independent. They
+start from the law itself, so that it must be kept by every step; and from one category, so that it must be found.
+"""
+
+import itertools
+import math
+from collections import Counter
+from functools import cache
+from typing import NamedTuple
+
+import blocked_harness
+import exact
+import numpy as np
+import pytest
+import scipy.stats
+
+from sampler import blocked
+from sampler.blocked import BlockedState
+from sampler.corpus import UNLABELED, Array, Corpus
+from sampler.hyperparameters import Hyperparameters
+from sampler.workers import Workers
+
+Document = tuple[int, ...]
+
+
+class Given(NamedTuple):
+    """What documents are resampled under."""
+
+    alpha: float
+    stick: tuple[float, ...]
+    chance: tuple[tuple[float, ...], ...]  # [V, K], float32
+    documents: tuple[Document, ...]  # words ascending
+    least_stick: float = 1e-12
+
+
+def random_chance(seed: int, n_words: int, n_categories: int, contrast: float) -> tuple[tuple[float, ...], ...]:
+    """Any positive numbers can be p(w | k), as the words are given."""
+    numbers = np.random.default_rng(seed).gamma(1.0 / contrast, size=(n_words, n_categories)) + 1e-3
+    return tuple(map(tuple, numbers.astype(np.float32).astype(float).tolist()))
+
+
+SHORT = ((0,), (0, 0), (0, 1), (0, 0, 1), (0, 1, 2), (0, 0, 1, 2), (1, 1, 1, 2))
+GIVEN = {
+    "moderate alpha": Given(1.3, (0.5, 0.3, 0.15), random_chance(1, 3, 3, 1.0), SHORT),
+    "few tables": Given(0.05, (0.5, 0.3, 0.15), random_chance(2, 3, 3, 0.5), SHORT),
+    "many tables": Given(20.0, (0.6, 0.2, 0.15), random_chance(3, 3, 3, 2.0), SHORT),
+    "one category": Given(1.0, (0.9,), random_chance(4, 3, 1, 1.0), SHORT),
+    "a tiny stick": Given(2.0, (0.9, 1e-4, 0.05), random_chance(5, 3, 3, 3.0), SHORT),
+    "forty categories": Given(2.0, tuple([0.02] * 39 + [0.2]), random_chance(6, 3, 40, 1.0), ((0, 1), (0, 0, 2))),
+    "two of four too small": Given(1.5, (0.4, 0.1, 0.3, 0.15), random_chance(7, 3, 4, 1.0), SHORT, 0.2),
+    "one large enough": Given(1.5, (0.1, 0.5, 0.2), random_chance(8, 3, 3, 1.0), SHORT, 0.2),
+    "none large enough": Given(1.5, (0.1, 0.15, 0.2), random_chance(9, 3, 3, 1.0), SHORT, 0.2),
+}
+
+
+class Law(NamedTuple):
+    """A document's categories and tables given its words."""
+
+    chances: dict[Document, float]  # of the categories of its tokens
+    means: Array  # float64[2 K], expected tables of each category, then the sum of log (n - 1)! over them
+    squares: Array  # float64[2 K, 2 K], expected products of these
+
+
+@cache
+def law(given: Given, document: Document) -> Law:
+    """By enumeration: tokens take seats, one after another, and each new table a category with probability b_k."""
+    n_categories = len(given.stick)
+    chances: Counter[Document] = Counter()
+    means, squares = np.zeros(2 * n_categories), np.zeros((2 * n_categories, 2 * n_categories))
+    for table in exact.partitions(len(document)):
+        sizes = Counter(table)
+        seats = given.alpha ** len(sizes) * math.prod(math.factorial(n - 1) for n in sizes.values())
+        for served in itertools.product(range(n_categories), repeat=len(sizes)):
+            category = tuple(served[t] for t in table)
+            p = seats * math.prod(given.stick[k] for k in served)
+            p *= math.prod(given.chance[w][k] for w, k in zip(document, category, strict=True))
+            chances[category] += p
+            values: Counter[int] = Counter(served)
+            for t, k in enumerate(served):
+                values[n_categories + k] += math.lgamma(sizes[t])
+            for j, x in values.items():
+                means[j] += p * x
+                for l, y in values.items():  # noqa: E741
+                    squares[j, l] += p * x * y
+    total = sum(chances.values())
+    return Law({z: p / total for z, p in chances.items()}, means / total, squares / total)
+
+
+def copies(given: Given, n_copies: int) -> Corpus:
+    """Each document so many times."""
+    words = np.concatenate([np.tile(document, n_copies) for document in given.documents]).astype(np.int32)
+    lengths = np.repeat([len(document) for document in given.documents], n_copies)
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return Corpus(words, offsets, np.full(lengths.size, UNLABELED, np.int32), len(given.chance), 0)
+
+
+def opened(given: Given, corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> BlockedState:
+    """A state with these parameters."""
+    monkeypatch.setattr(blocked, "LEAST_STICK", given.least_stick)
+    model = Hyperparameters(n_topics=2, n_start=len(given.stick))
+    state = blocked_harness.start(corpus, model, seed=31)
+    state.alpha = given.alpha
+    blocked_harness.write_categories(state, given.stick, np.array(given.chance, np.float32))
+    return state
+
+
+def by_document(given: Given, tokens: Array, n_copies: int) -> list[Array]:
+    """Of each document its copies' tokens, [n_copies, n]."""
+    sizes = [len(document) * n_copies for document in given.documents]
+    parts = np.split(tokens, np.cumsum(sizes)[:-1])
+    return [part.reshape(n_copies, -1) for part in parts]
+
+
+def resample(state: BlockedState, n_times: int) -> None:
+    with Workers() as workers:
+        state.make_offers(workers)
+        for _ in range(n_times):
+            state.n_sweeps += 1
+            state.sample_documents(workers)
+
+
+def p_values(given: Given, state: BlockedState, corpus: Corpus, n_copies: int) -> dict[object, float]:
+    """How well the copies' categories, and all tables together, agree with the law."""
+    found: dict[object, float] = {}
+    means, variances = np.zeros(2 * len(given.stick)), np.zeros(2 * len(given.stick))
+    tokens = blocked_harness.token_categories(corpus, state)
+    for document, part in zip(given.documents, by_document(given, tokens, n_copies), strict=True):
+        expected = law(given, document)
+        seen = Counter(map(tuple, part.tolist()))
+        assert seen.keys() <= expected.chances.keys()
+        visits = np.array([seen[z] for z in expected.chances])
+        found[document] = blocked_harness.chi_square_p(visits, np.array(list(expected.chances.values())))
+        means += n_copies * expected.means
+        variances += n_copies * (np.diag(expected.squares) - expected.means**2)
+    counts, n = state.counts, len(given.stick)
+    observed = np.concatenate([counts.category_tables[:n], counts.log_seats[:n] / blocked.FIXED_POINT])
+    # rounding to FIXED_POINT errs by up to 2^-21 a table: beside it a variance may be none at all
+    z = (observed - means) / np.sqrt(np.maximum(variances, 1e-3))
+    found |= {("tables", j): 2.0 * float(scipy.stats.norm.sf(abs(z[j]))) for j in range(2 * n)}
+    return found
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_the_law_of_categories_and_tables_is_kept(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where some categories are too small to be chosen from: what sits there stays, and all else is as it was.
+
+    Copies are independent and start from the law, so a chi-square test of their categories is exact, and sums over
+    tens of thousands of them are normal.
+    """
+    given, n_copies = GIVEN[name], 10_000
+    corpus, rng = copies(given, n_copies), np.random.default_rng(32)
+    state = opened(given, corpus, monkeypatch)
+    drawn = []
+    for document in given.documents:
+        chances = law(given, document).chances
+        rows = rng.choice(len(chances), n_copies, p=list(chances.values()))
+        drawn.append(np.array(list(chances))[rows].ravel())
+    blocked_harness.place(corpus, state, np.concatenate(drawn))
+    resample(state, 8)
+    blocked_harness.assert_all_likely(p_values(given, state, corpus, n_copies))
+    np.testing.assert_array_equal(state.counts.category_word, blocked_harness.category_word(corpus, state))
+
+
+@pytest.mark.parametrize("name", [name for name, given in GIVEN.items() if given.least_stick < 0.01])
+def test_the_law_is_found_from_a_single_category(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    given, n_copies = GIVEN[name], 3_000
+    corpus = copies(given, n_copies)
+    state = opened(given, corpus, monkeypatch)
+    blocked_harness.place(corpus, state, np.full(corpus.n_tokens, len(given.stick) - 1))
+    resample(state, 60)
+    blocked_harness.assert_all_likely(p_values(given, state, corpus, n_copies))
+
+
+def test_what_sits_in_a_category_that_is_too_small_stays_and_nothing_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    given, n_copies = GIVEN["two of four too small"], 500
+    corpus, rng = copies(given, n_copies), np.random.default_rng(33)
+    state = opened(given, corpus, monkeypatch)
+    before = rng.integers(0, 4, corpus.n_tokens)
+    blocked_harness.place(corpus, state, before)
+    resample(state, 5)
+    after = blocked_harness.token_categories(corpus, state)
+    is_small = np.array(given.stick)[before] <= 0.2
+    np.testing.assert_array_equal(after[is_small], before[is_small])
+    assert set(after[~is_small].tolist()) == {0, 2}

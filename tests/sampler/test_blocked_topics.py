@@ -1,0 +1,111 @@
+"""Topics in bulk at given theta and phi, against the multinomials that they stand for.
+
+One call draws the topics of many words that have the same phi, each with numbers of its own: what a word has of any
+set of topics is then, word by word, a sum of independent binomials, one for each category.
+"""
+
+from typing import NamedTuple
+
+import blocked_harness
+import harness
+import numpy as np
+import pytest
+import scipy.stats
+
+from sampler.corpus import Array
+from sampler.hyperparameters import Hyperparameters
+from sampler.workers import Workers
+
+
+class Case(NamedTuple):
+    """What a word's topics are drawn from."""
+
+    n_topics: int
+    counted: int  # topics with a count, which the sampler treats apart
+    others: int  # topics without one that have a weight all the same
+    n_tokens: tuple[int, ...]  # of each category
+    n_words: int = 3_000
+    peaked: bool = False  # one topic has nearly all
+
+
+CASES = {
+    "1": Case(6, 4, 2, (1,)),
+    "2": Case(6, 4, 2, (2,)),
+    "3": Case(6, 4, 2, (3,)),
+    "5": Case(6, 4, 2, (5,)),
+    "30": Case(6, 4, 2, (30,)),
+    "300": Case(6, 4, 2, (300,)),
+    "100,000": Case(6, 4, 2, (100_000,)),
+    "a single topic": Case(6, 1, 0, (2, 5, 30, 300, 100_000)),
+    "one counted": Case(8, 1, 5, (1, 2, 3, 5, 30, 300)),
+    "two counted": Case(8, 2, 0, (1, 2, 3, 5, 30, 300)),
+    "as many as a stride": Case(20, 12, 0, (1, 2, 3, 5, 30)),
+    "one more than a stride": Case(20, 13, 3, (1, 2, 3, 5, 30)),
+    "two strides": Case(30, 24, 5, (1, 2, 3, 5, 30, 300)),
+    "a hundred counted": Case(128, 100, 28, (1, 2, 3, 5, 30, 300)),
+    "a hundred counted, 100,000 tokens": Case(128, 100, 28, (100_000,), 1_000),
+    "few others": Case(8, 5, 3, (3, 30, 300, 2_000), peaked=True),
+    "some others": Case(8, 5, 3, (20_000,), peaked=True),
+    "none counted": Case(8, 0, 6, (1, 2, 3, 5, 11)),
+    "none counted, many tokens": Case(8, 0, 6, (30, 300)),
+    "none counted, a single topic": Case(6, 0, 1, (2, 5, 30, 300, 100_000)),
+    "forty categories": Case(8, 5, 3, (3,) * 40),
+}
+
+
+def parameters(case: Case, rng: np.random.Generator) -> tuple[Array, Array]:
+    """theta float32[K, L] and phi float32[L] that is 0 but for `counted` and `others` topics."""
+    theta = rng.gamma(1.0, size=(len(case.n_tokens), case.n_topics)) + 0.01
+    phi = np.zeros(case.n_topics)
+    places = rng.permutation(case.n_topics)[: case.counted + case.others]
+    phi[places] = rng.gamma(1.0, size=places.size) + 0.01
+    phi[places[case.counted :]] *= 0.05
+    if case.peaked:
+        phi[places[1:]] *= 0.002
+    return theta.astype(np.float32), phi.astype(np.float32)
+
+
+def sums_law(n_tokens: tuple[int, ...], chances: list[float]) -> Array:
+    """Chances of 0, 1, ... successes in all: independent binomials together."""
+    total = np.ones(1)
+    for n, p in zip(n_tokens, chances, strict=True):
+        total = np.convolve(total, scipy.stats.binom.pmf(np.arange(n + 1), n, p))
+    return total
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_topics_in_bulk_are_multinomial(name: str) -> None:
+    case, rng = CASES[name], np.random.default_rng(41)
+    corpus = harness.corpus_of([[0]], [-1], case.n_words, 0)
+    model = Hyperparameters(n_topics=case.n_topics, n_start=len(case.n_tokens))
+    state = blocked_harness.start(corpus, model, seed=42)
+    theta, phi = parameters(case, rng)
+    is_counted = np.zeros(case.n_topics, bool)
+    is_counted[np.argsort(-phi)[: case.counted]] = True
+    rows = (np.tile(part, (case.n_words, 1)) for part in (phi, is_counted))
+    blocked_harness.write_topics(state, theta, *rows, rng)
+    state.counts.category_word[:] = 0
+    state.counts.category_word[:, : len(case.n_tokens)] = case.n_tokens
+    state.counts.category_tables[:] = state.counts.category_word[0] > 0
+    state.n_sweeps = 1
+    with Workers() as workers:
+        state.sample_topics(corpus, workers)
+
+    chances = theta.astype(float) * phi
+    chances /= chances.sum(axis=1, keepdims=True)
+    category_topic, word_topic = state.counts.category_topic, blocked_harness.word_topic(state)
+    n_categories = len(case.n_tokens)
+    np.testing.assert_array_equal(category_topic.sum(axis=0), word_topic.sum(axis=0))
+    np.testing.assert_array_equal(category_topic[:n_categories].sum(axis=1), np.array(case.n_tokens) * case.n_words)
+    np.testing.assert_array_equal(word_topic.sum(axis=1), sum(case.n_tokens))
+    assert (word_topic[:, phi == 0] == 0).all()
+    p_values: dict[object, float] = {
+        ("category", k): blocked_harness.chi_square_p(category_topic[k, phi > 0], chances[k, phi > 0])
+        for k in range(n_categories)
+    }
+    sets = [np.arange(case.n_topics) == l for l in np.argsort(-phi)[:8]]  # noqa: E741
+    for subset in [*sets, *(rng.random((12, case.n_topics)) < 0.5)]:
+        law = sums_law(case.n_tokens, np.minimum(chances @ subset, 1.0).tolist())
+        visits = np.bincount(word_topic[:, subset].sum(axis=1), minlength=law.size)
+        p_values["words", tuple(np.flatnonzero(subset).tolist())] = blocked_harness.chi_square_p(visits, law)
+    blocked_harness.assert_all_likely(p_values)

@@ -1,0 +1,166 @@
+"""One digest for any number of threads and pieces, and across checkpoints; what is no checkpoint is refused."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+
+import blocked_harness
+import numpy as np
+import pytest
+
+from sampler import chain
+from sampler.blocked import BlockedState
+from sampler.checkpoint import CheckpointError, dump, load, pack, unpack
+from sampler.corpus import Array, Corpus
+from sampler.hyperparameters import Hyperparameters
+from sampler.simulate import simulate
+from sampler.workers import Workers
+
+N_SWEEPS = 30
+CROWDED = Hyperparameters(
+    n_topics=8, gamma_shape=20, gamma_scale=0.1, alpha_shape=20, alpha_scale=0.1, zeta=0.5, beta=0.2, n_start=200
+)
+TEAMS = [(1, 1), (1, 3), (1, 7), (2, 1), (2, 3), (2, 7), (5, 1), (5, 3), (5, 7)]  # threads, pieces
+
+
+@cache
+def simulated() -> Corpus:
+    """20,000 tokens."""
+    rng = np.random.default_rng(71)
+    lengths, labels = rng.poisson(50, 400), np.where(np.arange(400) < 60, np.arange(400) % 3, -1)
+    return simulate(lengths, labels, 500, 3, CROWDED, rng, alpha=1.0, gamma=2.0).corpus
+
+
+@contextmanager
+def teams() -> Iterator[list[Workers]]:
+    """Workers of every kind, at hand together."""
+    hired = [Workers(*team) for team in TEAMS]
+    yield hired
+    for workers in hired:
+        workers.__exit__(None, None, None)
+
+
+def run(corpus: Corpus, workers: Workers | None) -> tuple[BlockedState, set[int], int]:
+    """A chain of some sweeps with a tally, the numbers of slots that it had, and how many categories were born."""
+    state = blocked_harness.start(corpus, CROWDED, seed=72)
+    slots, n_born = {state.identity.size}, state.n_born
+    for _ in range(N_SWEEPS):
+        chain.sweep(corpus, CROWDED, state, workers)
+        chain.keep(corpus, state)
+        slots.add(state.identity.size)
+    return state, slots, state.n_born - n_born
+
+
+@pytest.mark.parametrize("size", ["small", "simulated"])
+def test_any_number_of_threads_and_pieces_gives_the_same_bytes(corpus: Corpus, size: str) -> None:
+    given = corpus if size == "small" else simulated()
+    alone, slots, n_births = run(given, None)
+    expected = dump(given, alone)
+    assert len(slots) > 1 and n_births > 10
+    with teams() as hired:
+        for workers in hired:
+            state, _, _ = run(given, workers)
+            assert state.digest == alone.digest and dump(given, state) == expected
+
+
+@pytest.mark.parametrize("size", ["small", "simulated"])
+def test_a_chain_resumed_after_every_sweep_by_other_workers_is_the_uninterrupted_one(corpus: Corpus, size: str) -> None:
+    given = corpus if size == "small" else simulated()
+    whole, slots = blocked_harness.start(given, CROWDED, seed=73), set()
+    data = dump(given, whole)
+    with teams() as hired:
+        for sweep in range(N_SWEEPS):
+            cut = load(given, CROWDED, data)
+            assert isinstance(cut, BlockedState)
+            draws = [
+                chain.sweep(given, CROWDED, state, workers)
+                for state, workers in ((whole, None), (cut, hired[sweep % len(hired)]))
+            ]
+            assert draws[0] == draws[1]
+            for state in (whole, cut):
+                chain.keep(given, state)
+            slots.add(whole.identity.size)
+            data = dump(given, cut)
+            assert data == dump(given, whole)
+    assert len(slots) > 1
+
+
+def test_the_slots_that_are_free_change_no_draw_when_they_move(corpus: Corpus) -> None:
+    """Rooms grow and shrink: a chain whose crowd dies and is born again keeps its counts and its identities."""
+    state, slots = blocked_harness.start(corpus, CROWDED, seed=74), []
+    seen: set[int] = set(range(corpus.n_known))
+    for _ in range(60):
+        before, n_born = set(state.identity[state.category_tables > 0].tolist()), state.n_born
+        seen |= before
+        state.gamma = 0.01 if len(slots) % 20 < 10 else 30.0
+        chain.sweep(corpus, CROWDED, state)
+        blocked_harness.assert_counts_are_a_recount(corpus, state)
+        living = state.identity[state.category_tables > 0]
+        assert np.unique(living).size == living.size
+        assert set(living.tolist()) - before == set(range(n_born, state.n_born))
+        np.testing.assert_array_equal(state.identity[: corpus.n_known], np.arange(corpus.n_known))
+        slots.append(state.identity.size)
+    assert max(slots) > 200 and slots[-1] > min(slots[30:50]) < slots[15]
+
+
+def test_a_checkpoint_takes_few_bytes_a_token() -> None:
+    """Two bytes a document, a token of a mixed document one or two before compression, topics by word."""
+    rng = np.random.default_rng(75)
+    model = Hyperparameters(n_topics=20, beta=0.05, n_start=5)
+    lengths = rng.poisson(100, 2_000)
+    given = simulate(lengths, np.arange(2_000) % 4 - 1, 2_000, 3, model, rng, alpha=0.1, gamma=0.5).corpus
+    state = blocked_harness.start(given, model, seed=76)
+    for _ in range(5):
+        chain.sweep(given, model, state)
+    assert len(dump(given, state)) < 0.7 * given.n_tokens
+
+
+def altered(data: bytes, name: str, change: Callable[[Array], Array]) -> bytes:
+    """The checkpoint with one of its arrays changed, and a right checksum."""
+    facts, arrays = unpack(data)
+    return pack(facts, {**arrays, name: change(arrays[name])})
+
+
+DAMAGES: dict[str, tuple[str, Callable[[Array], Array]]] = {
+    "a document less": ("whole", lambda a: a[:-1]),
+    "documents in no slot": ("whole", lambda a: np.where(a == 65_535, a, 9_999).astype(np.uint16)),
+    "a mixed token less": ("token", lambda a: a[:-1]),
+    "a mixed token more": ("token", lambda a: np.append(a, a[:1])),
+    "tokens in no slot": ("token", lambda a: np.full(a.shape, 9_999, np.uint16)),
+    "slots without an identity": ("identity", lambda a: a[:-32]),
+    "tables for fewer slots": ("category_tables", lambda a: a[:-1]),
+    "no tables": ("category_tables", np.zeros_like),
+    "seats for fewer slots": ("log_seats", lambda a: a[:-1]),
+    "fewer topics": ("category_topic", lambda a: a[:, :-1]),
+    "topics of other categories": ("category_topic", lambda a: np.roll(a, 1, axis=0)),
+    "topics of fewer words": ("word_topics", lambda a: a[:-1]),
+    "more topics than there are": ("word_topics", lambda a: a + 200),
+    "a word's topics are missing": ("word_topic", lambda a: a[:-1]),
+    "no such topic": ("word_topic", lambda a: np.full_like(a, 200)),
+    "a topic twice": ("word_topic", np.zeros_like),
+    "topics of other tokens": ("word_topic_tokens", lambda a: np.roll(a, 1)),
+    "a word's counts are missing": ("word_topic_tokens", lambda a: a[:-1]),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_arrays_that_could_not_be_of_this_corpus_are_refused_whatever_their_checksum(
+    corpus: Corpus, damage: str
+) -> None:
+    state = blocked_harness.start(corpus, CROWDED, seed=77)
+    for _ in range(3):
+        chain.sweep(corpus, CROWDED, state)
+    name, change = DAMAGES[damage]
+    data = dump(corpus, state)
+    load(corpus, CROWDED, data)
+    with pytest.raises(CheckpointError):
+        load(corpus, CROWDED, altered(data, name, change))
+
+
+@pytest.mark.parametrize("name", ["whole", "token", "category_tables", "log_seats", "category_topic", "identity"])
+def test_a_checkpoint_without_one_of_its_arrays_is_refused(corpus: Corpus, name: str) -> None:
+    state = blocked_harness.start(corpus, CROWDED, seed=78)
+    facts, arrays = unpack(dump(corpus, state))
+    del arrays[name]
+    with pytest.raises(CheckpointError):
+        load(corpus, CROWDED, pack(facts, arrays))

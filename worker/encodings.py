@@ -1,0 +1,147 @@
+"""Encoded corpora: stored in parts, a few a transaction, and read from a local file that is made of them.
+
+Two legs may store the same encoding at once, or one go on where another died: the same documents and options
+make the same parts, so whichever comes last may write over the other's. An encoding without a digest is not
+whole yet.
+"""
+
+from collections.abc import Iterator
+from itertools import count, islice
+from typing import NamedTuple
+
+import numpy as np
+from sqlalchemy import ColumnElement, and_, select, update
+from sqlalchemy.orm import Session, defer
+
+from app.db import upsert
+from app.models import Encoding, EncodingPart, Job
+from sampler.corpus import Corpus
+from sampler.text import Encoded
+from worker import corpus_file
+from worker.corpus_file import Arrays
+from worker.corpus_files import CorpusFiles
+from worker.store import Names, Rows, Stored, canonical
+
+PARTS_AT_ONCE = 4  # a transaction: while it lasts, no other can write to SQLite
+SORTED_AT_ONCE = 2**22  # tokens
+
+
+class Draft(NamedTuple):
+    """An encoded corpus that is to be stored."""
+
+    encoded: Encoded
+    arrays: Arrays
+    digest: str  # of the file
+
+
+def draft(encoded: Encoded, document_ids: list[int]) -> Draft:
+    """The encoded documents, their words sorted in place, with the ids of their rows; and the digest of both."""
+    corpus = encoded.corpus
+    sort_words(corpus)
+    arrays = Arrays(corpus.words, corpus.offsets, corpus.labels, np.array(document_ids, np.int64))
+    return Draft(encoded, arrays, corpus_file.digest(arrays))
+
+
+def sort_words(corpus: Corpus) -> None:
+    """Put the words of each document in ascending order, in place.
+
+    To the model a document is a bag of words; kernels read bags, and ascending words take less room in parts.
+    O(N log N) time, and room for SORTED_AT_ONCE tokens or one document.
+    """
+    first = 0
+    while first < corpus.n_documents:
+        start = corpus.offsets[first]
+        end = max(int(np.searchsorted(corpus.offsets, start + SORTED_AT_ONCE, side="right")) - 1, first + 1)
+        words = corpus.words[start : corpus.offsets[end]]
+        base = np.repeat(np.arange(end - first) * corpus.n_words, np.diff(corpus.offsets[first : end + 1]))
+        words[:] = np.sort(base + words) - base  # documents keep their places, since their bases ascend
+        first = end
+
+
+def wanted_by(job: Job) -> ColumnElement[bool]:
+    """The condition of the one encoding that the job needs."""
+    return and_(
+        Encoding.corpus_id == job.corpus_id,
+        Encoding.corpus_version == job.corpus_version,
+        Encoding.options == canonical(job.settings["text"]),
+    )
+
+
+def find(session: Session, job: Job) -> int | None:
+    """The id of the encoding that the job needs, if it is there and whole."""
+    return session.scalar(select(Encoding.id).where(wanted_by(job), Encoding.digest.is_not(None)))
+
+
+def begin(session: Session, job: Job, draft: Draft) -> int:
+    """Make the encoding's row, unless there is one; returns its id. Its parts are to follow."""
+    encoded, corpus = draft.encoded, draft.encoded.corpus
+    made = upsert(session, Encoding).values(
+        corpus_id=job.corpus_id,
+        corpus_version=job.corpus_version,
+        options=canonical(job.settings["text"]),
+        n_documents=corpus.n_documents,
+        n_tokens=corpus.n_tokens,
+        n_words=corpus.n_words,
+        n_known=corpus.n_known,
+        vocabulary=encoded.vocabulary,
+        categories=encoded.categories,
+    )
+    session.execute(made.on_conflict_do_nothing())
+    return session.scalars(select(Encoding.id).where(wanted_by(job))).one()
+
+
+def part_rows(encoding_id: int, draft: Draft) -> Iterator[Rows]:
+    """Batches of rows of `encoding_parts`, compressed as they are asked for."""
+    numbered = zip(count(), corpus_file.parts(draft.arrays), strict=False)
+    while batch := list(islice(numbered, PARTS_AT_ONCE)):
+        yield [{"encoding_id": encoding_id, "number": number, "data": data} for number, data in batch]
+
+
+def save_parts(session: Session, rows: Rows) -> None:
+    """Store a batch of parts, also over those of a leg that did not come to its end."""
+    made = upsert(session, EncodingPart)
+    key = (EncodingPart.encoding_id, EncodingPart.number)
+    session.execute(made.on_conflict_do_update(index_elements=key, set_={"data": made.excluded.data}), rows)
+
+
+def complete(session: Session, encoding_id: int, draft: Draft) -> None:
+    """Declare the encoding whole, unless another leg has already done so."""
+    session.execute(
+        update(Encoding).where(Encoding.id == encoding_id, Encoding.digest.is_(None)).values(digest=draft.digest)
+    )
+
+
+def point_to(session: Session, job: Job) -> None:
+    """Note with the job which encoding it uses."""
+    session.execute(update(Job).where(Job.id == job.id).values(encoding_id=find(session, job)))
+
+
+def load(session: Session, job: Job, files: CorpusFiles) -> Stored:
+    """The corpus of the job, mapped from the local file, which is written first if it is not there.
+
+    Raises CorpusFileError if what is stored is damaged.
+    """
+    found = session.scalars(
+        select(Encoding)
+        .where(wanted_by(job), Encoding.digest.is_not(None))
+        .options(defer(Encoding.vocabulary, raiseload=True), defer(Encoding.categories, raiseload=True))
+    ).one()
+    arrays = files.load(str(found.digest), found.n_tokens, found.n_documents, lambda: stored_parts(session, found.id))
+    corpus = Corpus(arrays.words, arrays.offsets, arrays.labels, found.n_words, found.n_known)
+    return Stored(corpus, arrays.document_ids)
+
+
+def stored_parts(session: Session, encoding_id: int) -> Iterator[bytes]:
+    """The parts in order, one at a time."""
+    for number in count():
+        data = session.scalar(
+            select(EncodingPart.data).where(EncodingPart.encoding_id == encoding_id, EncodingPart.number == number)
+        )
+        if data is None:
+            return
+        yield data
+
+
+def names(session: Session, job: Job) -> Names:
+    """The vocabulary and the known categories of the job's corpus."""
+    return Names(*session.execute(select(Encoding.vocabulary, Encoding.categories).where(wanted_by(job))).one())
