@@ -11,10 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from sampler.blocks import sorted_words
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.streams import uniform
 
-VERSION = 1  # of simulated corpora: raise it when they change, so that a kept one is not taken for a new one
+VERSION = 2  # of simulated corpora: raise it when they change, so that a kept one is not taken for a new one
 N_CATEGORIES, N_KNOWN, N_TOPICS = 30, 20, 128
 MEAN_LENGTH, LABELED = 200, 0.1  # tokens of a document; share of documents
 ALPHA = 0.04  # about four in five documents serve one category, as on real corpora
@@ -39,6 +40,7 @@ def store(corpus: Corpus, folder: Path) -> Path:
     """Write a corpus into a folder of its own, in place of what was there."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
+    corpus = corpus._replace(words=sorted_words(corpus))  # as a worker's encoding has them
     for name in ("words", "offsets", "labels"):
         np.save(folder / f"{name}.npy", getattr(corpus, name))
     write_sizes(folder, corpus.n_words, corpus.n_known)
@@ -135,7 +137,7 @@ def alias_tables(chances):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def write_words(words, offsets, labels, shares, own, other, key):  # type: ignore[no-untyped-def]
-    """Draw the category, then the word, of every token."""
+    """Draw the category, then the word, of every token; sort the words of each document."""
     n_words = own.shape[1]
     longest = 0
     for d in range(labels.size):
@@ -157,3 +159,4 @@ def write_words(words, offsets, labels, shares, own, other, key):  # type: ignor
             place = uniform(key, 3 * i + 2) * n_words
             word = int(place)
             words[i] = word if place - word < own[category, word] else other[category, word]
+        words[offsets[d] : offsets[d + 1]].sort()

@@ -29,7 +29,7 @@ from sampler.workers import Workers
 LEAST_STICK = 1e-12  # a category with a smaller b_k is no candidate in a sweep
 START_TOKENS = 200_000
 WHOLE_DOCUMENTS = 1e-9  # an alpha at which no token parts from its document
-N_ATTEMPTS = 1  # to split or to merge, a sweep
+SPLIT_MERGE_EVERY = 4  # sweeps: an attempt costs up to a tenth of one
 ENOUGH_PSEUDOCOUNTS = 20.0  # V beta: a topic's norm is then not small, even without a token
 
 
@@ -124,7 +124,8 @@ class BlockedState(State):
         self.draw_parameters(corpus, hyperparameters, workers)
         self.make_offers(workers)
         self.sample_documents(workers)
-        self.split_merge(corpus, hyperparameters)
+        if self.n_sweeps % SPLIT_MERGE_EVERY == 0:
+            self.split_merge(corpus, hyperparameters)
         self.sample_topics(corpus, workers)
 
     def key(self, step: Step) -> np.uint64:
@@ -169,7 +170,7 @@ class BlockedState(State):
             if part * rest > LEAST_STICK:
                 fresh.append(part * rest)
             rest *= 1.0 - part
-        self.house(corpus, len(fresh) + N_ATTEMPTS)  # every split needs one
+        self.house(corpus, len(fresh) + 1)  # a split needs one
         sticks = np.zeros(self.numbers.size)
         sticks[np.flatnonzero(self.counts.category_tables)] = parts / total
         free = corpus.n_known + np.flatnonzero(self.counts.category_tables[corpus.n_known :] == 0)[: len(fresh)]
@@ -294,24 +295,22 @@ class BlockedState(State):
     def split_merge(self, corpus: Corpus, hyperparameters: Hyperparameters) -> None:
         """Try to split a category, or to merge two."""
         assert self.room is not None
-        key, norm = self.key(Step.SPLIT_MERGE), self.room.norms.sum(axis=0)
-        for number in range(N_ATTEMPTS):
-            is_unused = self.counts.category_tables == 0
-            outcome = split_merge.attempt(
-                self.bags,
-                self.placements,
-                self.counts,
-                self.room.drawn,
-                norm,
-                self.labeled_tables,
-                self.alpha,
-                self.gamma,
-                hyperparameters.zeta,
-                corpus.n_known,
-                np.uint64(streams.branch(key, number)),
-            )
-            if outcome == Outcome.SPLIT:
-                self.numbers[is_unused & (self.counts.category_tables > 0)] = UNBORN
+        is_unused = self.counts.category_tables == 0
+        outcome = split_merge.attempt(
+            self.bags,
+            self.placements,
+            self.counts,
+            self.room.drawn,
+            self.room.norms.sum(axis=0),
+            self.labeled_tables,
+            self.alpha,
+            self.gamma,
+            hyperparameters.zeta,
+            corpus.n_known,
+            self.key(Step.SPLIT_MERGE),
+        )
+        if outcome == Outcome.SPLIT:
+            self.numbers[is_unused & (self.counts.category_tables > 0)] = UNBORN
 
     def sample_topics(self, corpus: Corpus, workers: Workers) -> None:
         """Draw the topics of all tokens in bulk."""
@@ -332,15 +331,9 @@ class BlockedState(State):
 
     def digested(self) -> Iterable[Array]:
         """Hashes of what is large, and all that is small."""
-        placements, counts = self.placements, self.counts
-        rows = counts.word_topics
-        large = (
-            placements.whole,
-            blocks.mixed_tokens(self.bags, placements),
-            blocks.held(rows, rows.topic),
-            blocks.held(rows, rows.tokens),
-        )
-        yield np.array([blocks.fingerprint(array) for array in large], np.uint64)
+        counts = self.counts
+        placements = blocks.fingerprint_placements(self.bags, self.placements)
+        yield np.array([placements, blocks.fingerprint_topics(counts.word_topics)], np.uint64)
         yield counts.category_tables
         yield counts.log_seats
         yield counts.category_topic

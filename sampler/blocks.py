@@ -150,19 +150,22 @@ def most_frequent_categories(corpus, bags, placements, n_slots):
     for d in range(corpus.labels.size):
         if corpus.labels[d] != UNLABELED and corpus.offsets[d + 1] > corpus.offsets[d]:
             answers[d] = corpus.labels[d]
-    held = np.zeros(n_slots, np.int64)
+    held, present = np.zeros(n_slots, np.int64), np.empty(n_slots + 1, np.int64)
     for u in range(bags.document.size):
-        answer = np.int32(placements.whole[u])
+        answer = np.int64(placements.whole[u])
         if answer == MIXED:
+            n_present = 0
             for i in range(bags.first_token[u], bags.first_token[u + 1]):
-                held[placements.token[i]] += 1
-            most = 0
-            for i in range(bags.first_token[u], bags.first_token[u + 1]):
-                category = np.int32(placements.token[i])
-                if held[category] > most or (held[category] == most and category < answer):
-                    most, answer = held[category], category
-            for i in range(bags.first_token[u], bags.first_token[u + 1]):
-                held[placements.token[i]] = 0
+                category = placements.token[i]
+                present[n_present] = category
+                n_present += held[category] == 0
+                held[category] += 1
+            answer = present[0]
+            for category in present[:n_present]:
+                if held[category] > held[answer] or (held[category] == held[answer] and category < answer):
+                    answer = category
+            for category in present[:n_present]:
+                held[category] = 0
         answers[bags.document[u]] = answer
     return answers
 
@@ -234,9 +237,25 @@ def hold(rows, size, topic, count):
 
 
 @njit(cache=True, nogil=True)
-def fingerprint(values):
-    """uint64: a hash of a vector of integers; it is not for enemies."""
+def fingerprint_placements(bags, placements):
+    """uint64: a hash of all that the placements tell; it is not for enemies."""
     total = np.uint64(0)
-    for j in range(values.size):
-        total += mix((np.uint64(values[j]) + np.uint64(1)) * GOLDEN ^ np.uint64(j))
+    for u in range(bags.document.size):
+        whole = placements.whole[u]
+        part = np.uint64(whole) + np.uint64(1)
+        if whole == MIXED:
+            for i in range(bags.first_token[u], bags.first_token[u + 1]):
+                part = part * GOLDEN + np.uint64(placements.token[i])
+        total += mix(part ^ (GOLDEN * np.uint64(u + 1)))
+    return total
+
+
+@njit(cache=True, nogil=True)
+def fingerprint_topics(rows):
+    """uint64: a hash of which topics each word has, and how often."""
+    total = np.uint64(0)
+    for w in range(rows.size.size):
+        for j in range(rows.size[w]):
+            place = (np.uint64(w) << np.uint64(16)) | np.uint64(rows.topic[w, j])
+            total += mix((place * GOLDEN) ^ np.uint64(rows.tokens[w, j]))
     return total

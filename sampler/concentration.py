@@ -3,10 +3,15 @@
 Teh, Jordan, Beal and Blei 2006, appendix A, for alpha; Escobar and West 1995, section 6, for gamma.
 """
 
+import math
+
 import numpy as np
+from numba import njit
 
 from sampler.corpus import Array
+from sampler.draws import gamma as draw_gamma
 from sampler.hyperparameters import Hyperparameters
+from sampler.streams import uniform
 
 
 def resample_alpha(
@@ -17,10 +22,23 @@ def resample_alpha(
     `n_tables` counts the tables of all unlabeled documents together, `lengths` int64[D_u] holds the
     tokens of those that have any. Without one, this is a draw from the prior.
     """
-    log_fractions = np.log(rng.beta(alpha + 1.0, lengths)).sum()
-    successes = rng.binomial(1, lengths / (lengths + alpha)).sum()
+    key = rng.integers(2**64, dtype=np.uint64)
+    log_fractions, successes = draw_auxiliaries(alpha, lengths, key)
     shape = hyperparameters.alpha_shape + n_tables - successes
     return float(rng.gamma(shape, 1.0 / (1.0 / hyperparameters.alpha_scale - log_fractions)))
+
+
+@njit(cache=True, nogil=True)
+def draw_auxiliaries(alpha, lengths, key):  # type: ignore[no-untyped-def]
+    """The sum of log w_d, w_d ~ Beta(alpha + 1, n_d), and the sum of s_d ~ Bernoulli(n_d / (n_d + alpha))."""
+    log_fractions, successes, position = 0.0, 0, 0
+    for n in lengths:
+        own, position = draw_gamma(alpha + 1.0, key, position)
+        other, position = draw_gamma(np.float64(n), key, position)
+        log_fractions += math.log(own / (own + other))
+        successes += uniform(key, position) * (n + alpha) < n
+        position += 1
+    return log_fractions, successes
 
 
 def resample_gamma(

@@ -101,43 +101,45 @@ def sample_documents(bags, placements, offers, sizes, key, first, end, tallies):
     for u in range(first, end):
         document_key = branch(key, bags.document[u])
         if placements.whole[u] == MIXED:
-            n_active = take_stock(bags, placements, offers, u, at)
-            position, n_active = scan(bags, placements, offers, u, 0, document_key, 0, n_active, at, tallies)
-            settle(bags, placements, offers, sizes, u, document_key, position, n_active, at, tallies)
+            start, position, n_active = 0, 0, take_stock(bags, placements, offers, u, at)
         else:
-            visit_whole(bags, placements, offers, sizes, u, document_key, at, tallies)
+            start, position, n_active = visit_whole(bags, placements, offers, sizes, u, document_key, at, tallies)
+        if n_active > 0:
+            position, n_active = scan(bags, placements, offers, u, start, document_key, position, n_active, at, tallies)
+            settle(bags, placements, offers, sizes, u, document_key, position, n_active, at, tallies)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def visit_whole(bags, placements, offers, sizes, u, key, at, tallies):
-    """Resample a document all of whose tokens are in one category, in place."""
+    """Resample a document all of whose tokens are in one category, in place, if nothing parts them.
+
+    Otherwise return the token to go on with, the next position, and how many categories the document has now; 0 if it
+    is done.
+    """
     category = np.int64(placements.whole[u])
     first, n = bags.first_token[u], bags.first_token[u + 1] - bags.first_token[u]
     is_candidate = offers.weight[category] > 0.0
-    leaver = n
     if is_candidate:
         odds = 1.0 / (n - 1 + offers.seating[category])
         bound = weigh(bags, offers, u, category, at.sums) * odds
         patience = exponential(key, 0)
         if patience < bound:
             leaver = first_leaver(bags, offers, u, category, odds, patience)
-    if leaver < n:
+            if leaver < n:
+                spread(placements, offers, category, first, n, at)
+                return leaver + 1, 4, leave(bags, placements, offers, u, leaver, key, 3, at, tallies)
+    if exponential(key, 1) < offers.seating[category] * sizes.harmonic[n - 1]:
         spread(placements, offers, category, first, n, at)
-        position, n_active = leave(bags, placements, offers, u, leaver, key, 3, at, tallies)
-        position, n_active = scan(bags, placements, offers, u, leaver + 1, key, position, n_active, at, tallies)
-        settle(bags, placements, offers, sizes, u, key, position, n_active, at, tallies)
-    elif exponential(key, 1) < offers.seating[category] * sizes.harmonic[n - 1]:
-        spread(placements, offers, category, first, n, at)
-        settle(bags, placements, offers, sizes, u, key, 1, 1, at, tallies)
-    else:
-        if is_candidate:
-            destination = choose(at.sums, 0, uniform(key, 2), at.weights)
-            if destination != category:
-                move_document(bags, u, category, destination, tallies.category_word)
-                placements.whole[u] = destination
-                category = destination
-        tallies.category_tables[category] += 1
-        tallies.log_seats[category] += sizes.log_seats[n]
+        return n, 1, 1  # the same number says again where the second table opens, if it does
+    if is_candidate:
+        destination = choose(at.sums, 0, uniform(key, 2), at.weights)
+        if destination != category:
+            move_document(bags, u, category, destination, tallies.category_word)
+            placements.whole[u] = destination
+            category = destination
+    tallies.category_tables[category] += 1
+    tallies.log_seats[category] += sizes.log_seats[n]
+    return n, 0, 0
 
 
 @njit(cache=True, nogil=True)
@@ -180,11 +182,17 @@ def choose(log_weights, row, u, weights):
     highest = log_weights[row, 0]
     for k in range(1, weights.size):
         highest = max(highest, log_weights[row, k])
-    total, last = 0.0, 0
+    total, last, n_possible = 0.0, 0, 0
     for k in range(weights.size):
         gap = log_weights[row, k] - highest
-        weights[k] = math.exp(gap) if gap > TINY_WEIGHT else 0.0
-        total += weights[k]
+        weights[k] = 0.0
+        if gap > TINY_WEIGHT:
+            weights[k] = math.exp(gap)
+            total += weights[k]
+            n_possible += 1
+            last = k
+    if n_possible == 1:
+        return last
     rest = u * total
     for k in range(weights.size):
         if weights[k] > 0.0:
@@ -266,7 +274,7 @@ def draw_fresh(weight, chance, w, source, rest):
 
 @njit(cache=True, nogil=True)
 def leave(bags, placements, offers, u, leaver, key, position, at, tallies):
-    """Let one token leave the category that it shares with all others; return the next position and n_active."""
+    """Let one token leave the category that it shares with all others; return n_active."""
     i, w = bags.first_token[u] + leaver, bags.words[bags.first_word[u] + leaver]
     source, total = np.int64(placements.token[i]), 0.0
     for k in range(offers.weight.size):
@@ -274,11 +282,11 @@ def leave(bags, placements, offers, u, leaver, key, position, at, tallies):
             total += np.float64(offers.weight[k]) * offers.chance[w, k]
     category = draw_fresh(offers.weight, offers.chance, w, source, uniform(key, position) * total)
     if category < 0:
-        return position + 1, 1
+        return 1
     placements.token[i] = category
     tallies.category_word[w, source] -= 1
     tallies.category_word[w, category] += 1
-    return position + 1, recategorize(source, category, 1, at.held, at.pull, at.active)
+    return recategorize(source, category, 1, at.held, at.pull, at.active)
 
 
 @njit(cache=True, nogil=True)

@@ -10,14 +10,14 @@ from numba import njit
 
 from sampler import lanes
 from sampler.blocks import LANES
-from sampler.draws import binomial, phi_row
+from sampler.draws import binomial, multinomial, phi_row
 from sampler.streams import branch, uniform
 
 N_BLOCKS = 256  # of words: the topics' norms are summed within a block, then over the blocks, always in this order
 FEW = 3  # tokens of a word in a category: fewer draw their topics one by one
 FEW_OTHERS = 12.0  # expected tokens that do not have the likeliest topic: fewer are counted by inversion
 STRIDE = 12  # of the search for a topic
-MANY = 64  # tokens that do not have the likeliest topic: as many are shared out by binomials
+MANY = 8  # tokens that do not have the likeliest topic: as many are thrown together
 
 
 @njit(cache=True, nogil=True)
@@ -85,12 +85,13 @@ def sample_topics(category_word, drawn, served, key, first, end, word_topics, ca
     Writes the rows of `word_topics` and adds to `category_topic` int32[S, L].
     """
     n_slots, n_topics = category_topic.shape
-    topic, chance = drawn.topic, drawn.chance
+    topic, chance, weight, mixture = drawn.topic, drawn.chance, drawn.weight, drawn.mixture
+    column, parts = np.empty(n_topics, np.float32), np.empty(n_topics + 1, np.int64)
     cumulative, best = np.zeros((n_topics + 1, n_slots), np.float32), np.empty((2, n_slots), np.float32)
     total, likeliest, before = np.empty(n_slots), np.empty(n_slots, np.float32), np.empty(n_slots, np.float32)
     present, found = np.empty(n_slots + 1, np.int64), np.zeros(n_topics, np.int32)
     waiting = np.empty(n_slots * MANY + 4, np.uint16)  # category of each token that is drawn by itself
-    inverse = 1.0 / np.arange(0.0, 4.0 * MANY)
+    inverse = 1.0 / np.arange(0.0, 64.0)  # more others than FEW_OTHERS makes likely
     for w in range(first, end):
         n_present = 0
         for s in range(served.size):
@@ -98,7 +99,7 @@ def sample_topics(category_word, drawn, served, key, first, end, word_topics, ca
             n_present += category_word[w, served[s]] > 0
         word_key, position, n_waiting = branch(key, w), 0, 0
         size, counted = drawn.size[w], drawn.counted[w]
-        accumulate(drawn.mixture, topic[w], drawn.weight[w], counted, cumulative, best)
+        accumulate(mixture, topic[w], weight[w], counted, cumulative, best)
         for s in range(n_present):
             k = present[s]
             n = np.int64(category_word[w, k])
@@ -116,7 +117,18 @@ def sample_topics(category_word, drawn, served, key, first, end, word_topics, ca
                 category_topic[k, topic[w, place]] += n - others
                 n = others
             if n >= MANY:
-                position = share_out(drawn, w, k, n, place, word_key, position, found, category_topic)
+                for j in range(counted):
+                    column[j] = weight[w, j] * mixture[topic[w, j], k] if j != place else np.float32(0.0)
+                position = multinomial(n, column, counted, total[k], word_key, position, parts)
+                for j in range(counted):
+                    found[j] += parts[j]
+                    category_topic[k, topic[w, j]] += parts[j]
+                rare = np.float64(chance[w, k]) - cumulative[counted, k]
+                for _ in range(parts[counted]):
+                    place = find_rare(drawn, w, k, np.float32(uniform(word_key, position) * rare))
+                    position += 1
+                    found[place] += 1
+                    category_topic[k, topic[w, place]] += 1
                 n = 0
             for j in range(0, n, 4):
                 for i in range(4):
@@ -206,29 +218,6 @@ def find_rare(drawn, w, k, u):
         if u < 0.0:
             return np.int64(j)
     return np.int64(drawn.size[w] - 1)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def share_out(drawn, w, k, n, left_out, key, position, found, category_topic):
-    """Draw places of many tokens of a word in a category by binomials, none at `left_out`; return the next position."""
-    size, rest, total, last = drawn.size[w], np.int64(n), np.float64(0.0), 0
-    for j in range(size):
-        if j != left_out:
-            total += np.float64(drawn.weight[w, j]) * drawn.mixture[drawn.topic[w, j], k]
-            last = j
-    for j in range(size):
-        if j == left_out or total <= 0.0 or rest == 0:
-            continue
-        topic = drawn.topic[w, j]
-        share = np.float64(drawn.weight[w, j]) * drawn.mixture[topic, k]
-        here, position = binomial(rest, min(share / total, 1.0), key, position)
-        total -= share
-        found[j] += here
-        category_topic[k, topic] += here
-        rest -= here
-    found[last] += rest  # none, or what rounding left over
-    category_topic[k, drawn.topic[w, last]] += rest
-    return position
 
 
 @njit(cache=True, nogil=True)

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.special
 import scipy.stats
 
-from sampler import chain
+from sampler import blocks, chain, words
 from sampler.blocked import BlockedState
 from sampler.blocks import FIXED_POINT, MIXED
 from sampler.corpus import UNLABELED, Array, Corpus
@@ -67,6 +67,14 @@ def word_topic(state: BlockedState) -> Array:
     return counts
 
 
+def write_word_topic(state: BlockedState, counts: Array) -> None:
+    """Let O_lw, int[V, L], be this."""
+    rows = state.counts.word_topics
+    rows.size[:] = np.count_nonzero(counts, axis=1)
+    order = np.argsort(counts == 0, axis=1, kind="stable")
+    rows.topic[:], rows.tokens[:] = order, np.take_along_axis(counts, order, axis=1)
+
+
 def assert_counts_are_a_recount(corpus: Corpus, state: BlockedState) -> None:
     """All counts are those of the tokens, and of one another where single tokens are not known."""
     counts = state.counts
@@ -106,6 +114,15 @@ def assert_tables_are_possible(corpus: Corpus, state: BlockedState) -> None:
     assert (log_seats >= least - slack).all()
 
 
+def with_room(corpus: Corpus, hyperparameters: Hyperparameters, n_categories: int, seed: int) -> BlockedState:
+    """A state that has room for the parameters of so many categories, whatever it started with."""
+    state = start(corpus, hyperparameters, seed)
+    state.house(corpus, n_categories)
+    with Workers() as workers:
+        state.make_room(workers)
+    return state
+
+
 def write_categories(state: BlockedState, stick: Sequence[float], chance: Array) -> None:
     """Let b [K] and p(w | k), float32[V, K], be these instead of drawn ones."""
     assert state.room is not None
@@ -133,14 +150,24 @@ def write_topics(state: BlockedState, theta: Array, phi: Array, counted: Array, 
 
 def mix(state: BlockedState) -> None:
     """Let the blocked sampler reckon p(w | k) from theta and phi."""
-    from sampler import words
-
     assert state.room is not None
     with Workers() as workers:
         workers.share(
             lambda worker, first, end: words.mix(state.room.drawn, first, end),  # type: ignore[union-attr]
             state.word_pieces(workers),
         )
+
+
+def redraw_words(corpus: Corpus, state: BlockedState, rng: np.random.Generator) -> None:
+    """Draw every token's word from p(w | k) of its category, in place; the topics are then those of other words."""
+    assert state.room is not None
+    category = token_categories(corpus, state)
+    cumulative = np.cumsum(state.room.drawn.chance[:, category], axis=0, dtype=float)
+    word = (cumulative[:-1] <= rng.random(category.size) * cumulative[-1]).sum(axis=0)
+    order = np.lexsort((word, np.repeat(np.arange(corpus.n_documents), corpus.lengths)))
+    corpus.words[:] = word[order]
+    state.bags = blocks.bag(corpus)
+    place(corpus, state, category[order])
 
 
 def chi_square_p(visits: Array, chances: Array) -> float:

@@ -7,16 +7,18 @@ have each topic.
 
 from collections.abc import Callable, Hashable
 from functools import cache
+from typing import NamedTuple
 
+import blocked_harness
 import exact
 import harness
 import numpy as np
 import pytest
 
-from sampler import chain
+from sampler import blocked, chain
 from sampler.blocked import BlockedState
-from sampler.blocks import MIXED
-from sampler.corpus import Array, Corpus
+from sampler.blocks import FIXED_POINT
+from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.hyperparameters import Hyperparameters
 
 CONSTANTS = exact.Constants(n_topics=2, zeta=0.6, beta=0.3)
@@ -32,7 +34,7 @@ HYPERPARAMETERS = Hyperparameters(
     gamma_scale=GAMMA_PRIOR.scale,
     n_start=1,
 )
-N_SWEEPS, N_SWEEPS_SLOW = 8_000, 60_000
+N_SWEEPS, N_SWEEPS_SLOW = 3_000, 60_000  # about a millisecond each
 
 View = tuple[Hashable, ...]
 
@@ -51,12 +53,6 @@ def view(corpus: Corpus, category: Array, tables: dict[int, int], category_topic
     )
 
 
-def order_of_bags(corpus: Corpus) -> Array:
-    """Tokens with the words of each document ascending."""
-    document = np.repeat(np.arange(corpus.n_documents), corpus.lengths)
-    return np.lexsort((corpus.words, document))
-
-
 def view_of_configuration(corpus: Corpus, c: exact.Configuration) -> View:
     """The view of an enumerated configuration."""
     category, topic = np.array(c.category), np.array(c.topic)
@@ -70,26 +66,22 @@ def view_of_configuration(corpus: Corpus, c: exact.Configuration) -> View:
     }
     word_topic = np.zeros((corpus.n_words, CONSTANTS.n_topics), int)
     np.add.at(word_topic, (corpus.words, topic), 1)
-    return view(corpus, category[order_of_bags(corpus)], tables, category_topic, tuple(word_topic.ravel().tolist()))
+    return view(
+        corpus,
+        category[blocked_harness.order_of_bags(corpus)],
+        tables,
+        category_topic,
+        tuple(word_topic.ravel().tolist()),
+    )
 
 
 def view_of_state(corpus: Corpus, state: BlockedState) -> View:
     """The view of a chain's state."""
-    bags, whole = state.bags, state.placements.whole
-    category = np.repeat(corpus.labels, corpus.lengths)
-    for u, d in enumerate(bags.document):
-        tokens = slice(bags.first_token[u], bags.first_token[u + 1])
-        category[corpus.offsets[d] : corpus.offsets[d + 1]] = (
-            state.placements.token[tokens] if whole[u] == MIXED else whole[u]
-        )
-    counts, rows = state.counts, state.counts.word_topics
-    word_topic = np.zeros((corpus.n_words, CONSTANTS.n_topics), int)
-    for w in range(corpus.n_words):
-        word_topic[w, rows.topic[w, : rows.size[w]]] = rows.tokens[w, : rows.size[w]]
+    counts, category = state.counts, blocked_harness.token_categories(corpus, state)
     served = np.flatnonzero(counts.category_tables).tolist()
     tables = {k: int(counts.category_tables[k]) for k in served}
     category_topic = {k: tuple(counts.category_topic[k].tolist()) for k in served}
-    return view(corpus, category, tables, category_topic, tuple(word_topic.ravel().tolist()))
+    return view(corpus, category, tables, category_topic, tuple(blocked_harness.word_topic(state).ravel().tolist()))
 
 
 def views(corpus: Corpus, posterior: dict[exact.Configuration, float]) -> dict[View, float]:
@@ -115,8 +107,7 @@ def full(name: str) -> exact.Full:
 
 def run(corpus: Corpus, n_sweeps: int, seed: int, concentrations: bool) -> tuple[list[View], Array]:
     """Views of a chain and its concentrations, float64[n_sweeps, 2]."""
-    state = chain.start(corpus, HYPERPARAMETERS, seed=seed, chain=0, kernel="blocked")
-    assert isinstance(state, BlockedState)
+    state = blocked_harness.start(corpus, HYPERPARAMETERS, seed=seed)
     if not concentrations:
         state.alpha, state.gamma = ALPHA, GAMMA
     seen, values = [], np.empty((n_sweeps, 2))
@@ -158,14 +149,143 @@ def assert_matches(seen: list[View], expected: dict[View, float]) -> None:
 
 
 @pytest.mark.parametrize("name", harness.TINY)
-def test_long_runs_match_the_enumerated_posterior(name: str) -> None:
-    seen, _ = run(harness.TINY[name], N_SWEEPS, seed=21, concentrations=False)
-    assert_matches(seen, at_fixed_concentrations(name))
-
-
-@pytest.mark.parametrize("name", harness.TINY)
 def test_draws_match_the_exact_posterior_with_concentrations_integrated_out(name: str) -> None:
-    seen, values = run(harness.TINY[name], N_SWEEPS, seed=22, concentrations=True)
+    assert_chain_matches(name, N_SWEEPS, seed=22)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", harness.TINY)
+def test_many_draws_match_the_exact_posterior_with_concentrations_integrated_out(name: str) -> None:
+    assert_chain_matches(name, N_SWEEPS_SLOW, seed=23)
+
+
+def assert_chain_matches(name: str, n_sweeps: int, seed: int) -> None:
+    seen, values = run(harness.TINY[name], n_sweeps, seed, concentrations=True)
     assert_matches(seen, views(harness.TINY[name], full(name).configurations))
     t = harness.t_scores(harness.batch_means(values), np.array([full(name).alpha, full(name).gamma]))
     assert np.abs(t).max() < harness.t_limit(2), f"t of the means of alpha and gamma: {t}"
+
+
+def plain_topics(rng: np.random.Generator) -> Callable[..., None]:
+    """The step that draws topics, token by token."""
+
+    def sample_topics(state: BlockedState, corpus: Corpus, *_: object) -> None:
+        theta, phi = plain_parameters(state)
+        counts = state.counts
+        words = corpus.words[blocked_harness.order_of_bags(corpus)]
+        category_topic, word_topic = (
+            np.zeros_like(counts.category_topic),
+            np.zeros((corpus.n_words, theta.shape[1]), int),
+        )
+        for w, k in zip(words.tolist(), blocked_harness.token_categories(corpus, state).tolist(), strict=True):
+            p = theta[k] * phi[w]
+            topic = rng.choice(p.size, p=p / p.sum())
+            category_topic[k, topic] += 1
+            word_topic[w, topic] += 1
+        blocked_harness.write_word_topic(state, word_topic)
+        counts.category_topic[:], counts.topic_tokens[:] = category_topic, word_topic.sum(axis=0)
+
+    return sample_topics
+
+
+def plain_parameters(state: BlockedState) -> tuple[Array, Array]:
+    """theta [S, L] over the topics' norms, and phi [V, L] times these."""
+    assert state.room is not None
+    drawn = state.room.drawn
+    phi = np.zeros(drawn.topic.shape)
+    for w in range(phi.shape[0]):
+        phi[w, drawn.topic[w, : drawn.size[w]]] = drawn.weight[w, : drawn.size[w]]
+    theta = drawn.mixture.T.astype(float)
+    np.testing.assert_allclose(drawn.chance, phi @ theta.T, rtol=1e-5, atol=1e-30)
+    return theta, phi
+
+
+def plain_documents(corpus: Corpus, rng: np.random.Generator) -> Callable[..., None]:
+    """The step that draws categories and tables: each token in turn, then seats. No table moves as a whole."""
+
+    def sample_documents(state: BlockedState, *_: object) -> None:
+        theta, phi = plain_parameters(state)
+        assert state.room is not None
+        chance, seating = phi @ theta.T, state.alpha * state.room.drawn.stick
+        category = blocked_harness.token_categories(corpus, state)
+        words = corpus.words[blocked_harness.order_of_bags(corpus)]
+        state.counts.category_tables[:], state.counts.log_seats[:] = state.labeled_tables, 0
+        for d in np.flatnonzero(corpus.labels == UNLABELED):
+            own = np.arange(corpus.offsets[d], corpus.offsets[d + 1])
+            for i in own:
+                others = np.bincount(category[own[own != i]], minlength=seating.size)
+                p = (others + seating) * chance[words[i]]
+                category[i] = rng.choice(p.size, p=p / p.sum())
+            for k in np.unique(category[own]):
+                sizes: list[int] = []
+                for _ in range(int((category[own] == k).sum())):
+                    p = np.array([*sizes, seating[k]])
+                    t = rng.choice(p.size, p=p / p.sum())
+                    sizes = [*sizes, 1] if t == len(sizes) else [n + (j == t) for j, n in enumerate(sizes)]
+                state.counts.category_tables[k] += len(sizes)
+                state.counts.log_seats[k] += round(sum(np.log(np.arange(1, n)).sum() for n in sizes) * FIXED_POINT)
+        blocked_harness.place(corpus, state, category)
+
+    return sample_documents
+
+
+class Variant(NamedTuple):
+    """Other steps, or constants, under which the posterior is the same."""
+
+    constants: dict[str, object]
+    plain: tuple[str, ...] = ()  # steps that are replaced by slow and plain ones
+
+
+ALONE = {"SPLIT_MERGE_EVERY": 10**9}  # sweeps: no split and no merge
+VARIANTS = {
+    "documents alone": Variant(ALONE, ("sample_topics",)),
+    "topics alone": Variant(ALONE, ("sample_documents",)),
+    "splits and merges alone": Variant({"SPLIT_MERGE_EVERY": 1}, ("sample_documents", "sample_topics")),
+    "plain steps": Variant(ALONE, ("sample_documents", "sample_topics")),
+    "no splits and merges": Variant(ALONE),
+    "a split or a merge in each sweep": Variant({"SPLIT_MERGE_EVERY": 1}),
+    "few candidates": Variant({"LEAST_STICK": 0.05}),
+    "hardly a candidate": Variant({"LEAST_STICK": 0.2}),
+    "sparse phi": Variant({"ENOUGH_PSEUDOCOUNTS": 0.0}),
+    "sparse phi with a coarse cut": Variant({"ENOUGH_PSEUDOCOUNTS": 0.0, "negligible": lambda n_topics, beta: 1e-4}),
+}
+QUICK = ["no splits and merges", "a split or a merge in each sweep", "hardly a candidate", "sparse phi"]
+
+
+def assert_variant_matches(name: str, variant: str, n_sweeps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    change(name, VARIANTS[variant], monkeypatch)
+    seen, _ = run(harness.TINY[name], n_sweeps, seed=24, concentrations=False)
+    assert_matches(seen, at_fixed_concentrations(name))
+
+
+def change(name: str, variant: Variant, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(25)
+    steps = {"sample_topics": plain_topics(rng), "sample_documents": plain_documents(harness.TINY[name], rng)}
+    for constant, value in variant.constants.items():
+        monkeypatch.setattr(blocked, constant, value)
+    for step in variant.plain:
+        monkeypatch.setattr(BlockedState, step, steps[step])
+
+
+@pytest.mark.parametrize("variant", QUICK)
+def test_each_variant_matches_the_enumerated_posterior(variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert_variant_matches("label without a word", variant, N_SWEEPS, monkeypatch)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("name", harness.TINY)
+def test_each_variant_matches_the_enumerated_posterior_in_many_sweeps(
+    name: str, variant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert_variant_matches(name, variant, N_SWEEPS_SLOW // 3, monkeypatch)
+
+
+@pytest.mark.slow
+def test_the_comparison_has_the_power_to_see_that_phi_is_cut_too_coarsely(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "label without a word"
+    coarse = Variant({"ENOUGH_PSEUDOCOUNTS": 0.0, "negligible": lambda n_topics, beta: 0.2})
+    change(name, coarse, monkeypatch)
+    seen, _ = run(harness.TINY[name], N_SWEEPS_SLOW // 3, seed=24, concentrations=False)
+    worst, n_comparisons = worst_t(seen, at_fixed_concentrations(name))
+    assert worst > 1.5 * harness.t_limit(n_comparisons)

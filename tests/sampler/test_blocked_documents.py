@@ -4,8 +4,11 @@ One call resamples many copies of a few documents, each with numbers of its own,
 start from the law itself, so that it must be kept by every step; and from one category, so that it must be found.
 """
 
+import inspect
 import itertools
 import math
+import sys
+import types
 from collections import Counter
 from functools import cache
 from typing import NamedTuple
@@ -16,7 +19,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from sampler import blocked
+from sampler import blocked, documents
 from sampler.blocked import BlockedState
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.hyperparameters import Hyperparameters
@@ -60,7 +63,7 @@ class Law(NamedTuple):
 
     chances: dict[Document, float]  # of the categories of its tokens
     means: Array  # float64[2 K], expected tables of each category, then the sum of log (n - 1)! over them
-    squares: Array  # float64[2 K, 2 K], expected products of these
+    squares: Array  # float64[2 K], expected squares of these
 
 
 @cache
@@ -68,7 +71,7 @@ def law(given: Given, document: Document) -> Law:
     """By enumeration: tokens take seats, one after another, and each new table a category with probability b_k."""
     n_categories = len(given.stick)
     chances: Counter[Document] = Counter()
-    means, squares = np.zeros(2 * n_categories), np.zeros((2 * n_categories, 2 * n_categories))
+    means, squares = np.zeros(2 * n_categories), np.zeros(2 * n_categories)
     for table in exact.partitions(len(document)):
         sizes = Counter(table)
         seats = given.alpha ** len(sizes) * math.prod(math.factorial(n - 1) for n in sizes.values())
@@ -82,8 +85,7 @@ def law(given: Given, document: Document) -> Law:
                 values[n_categories + k] += math.lgamma(sizes[t])
             for j, x in values.items():
                 means[j] += p * x
-                for l, y in values.items():  # noqa: E741
-                    squares[j, l] += p * x * y
+                squares[j] += p * x * x
     total = sum(chances.values())
     return Law({z: p / total for z, p in chances.items()}, means / total, squares / total)
 
@@ -99,8 +101,8 @@ def copies(given: Given, n_copies: int) -> Corpus:
 def opened(given: Given, corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> BlockedState:
     """A state with these parameters."""
     monkeypatch.setattr(blocked, "LEAST_STICK", given.least_stick)
-    model = Hyperparameters(n_topics=2, n_start=len(given.stick))
-    state = blocked_harness.start(corpus, model, seed=31)
+    model = Hyperparameters(n_topics=2, n_start=1)
+    state = blocked_harness.with_room(corpus, model, len(given.stick), seed=31)
     state.alpha = given.alpha
     blocked_harness.write_categories(state, given.stick, np.array(given.chance, np.float32))
     return state
@@ -133,7 +135,7 @@ def p_values(given: Given, state: BlockedState, corpus: Corpus, n_copies: int) -
         visits = np.array([seen[z] for z in expected.chances])
         found[document] = blocked_harness.chi_square_p(visits, np.array(list(expected.chances.values())))
         means += n_copies * expected.means
-        variances += n_copies * (np.diag(expected.squares) - expected.means**2)
+        variances += n_copies * (expected.squares - expected.means**2)
     counts, n = state.counts, len(given.stick)
     observed = np.concatenate([counts.category_tables[:n], counts.log_seats[:n] / blocked.FIXED_POINT])
     # rounding to FIXED_POINT errs by up to 2^-21 a table: beside it a variance may be none at all
@@ -173,6 +175,27 @@ def test_the_law_is_found_from_a_single_category(name: str, monkeypatch: pytest.
     blocked_harness.assert_all_likely(p_values(given, state, corpus, n_copies))
 
 
+def test_long_documents_of_one_word_keep_their_law(monkeypatch: pytest.MonkeyPatch) -> None:
+    """600 equal words in three pairs: how many are in the first of two categories has a closed form."""
+    n, alpha, n_copies = 600, 1.2, 2_000
+    stick, chance = (0.5, 0.3), ((0.5, 0.502),)
+    given = Given(alpha, stick, chance, ((0,) * n,))
+    corpus, rng = copies(given, n_copies), np.random.default_rng(34)
+    state = opened(given, corpus, monkeypatch)
+    first = np.arange(n + 1)
+    log_chances = scipy.stats.betabinom.logpmf(first, n, alpha * stick[0], alpha * stick[1])
+    log_chances += first * math.log(float(np.float32(chance[0][0])) / float(np.float32(chance[0][1])))
+    chances = np.exp(log_chances - log_chances.max())
+    drawn = rng.choice(n + 1, n_copies, p=chances / chances.sum())
+    category = np.arange(n) >= drawn[:, np.newaxis]
+    blocked_harness.place(corpus, state, rng.permuted(category, axis=1).ravel().astype(int))
+    resample(state, 5)
+    after = blocked_harness.token_categories(corpus, state).reshape(n_copies, n)
+    assert np.mean((after == 0).sum(axis=1) != drawn) > 0.2
+    p = blocked_harness.chi_square_p(np.bincount((after == 0).sum(axis=1), minlength=n + 1), chances)
+    blocked_harness.assert_all_likely({"in the first": p})
+
+
 def test_what_sits_in_a_category_that_is_too_small_stays_and_nothing_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     given, n_copies = GIVEN["two of four too small"], 500
     corpus, rng = copies(given, n_copies), np.random.default_rng(33)
@@ -184,3 +207,37 @@ def test_what_sits_in_a_category_that_is_too_small_stays_and_nothing_comes(monke
     is_small = np.array(given.stick)[before] <= 0.2
     np.testing.assert_array_equal(after[is_small], before[is_small])
     assert set(after[~is_small].tolist()) == {0, 2}
+
+
+MISTAKES = {
+    "a token counts itself": ("total = fresh[w] - chance", "total = fresh[w]"),
+    "a token that is asked counts itself": ("(pull[z] - np.float32(1.0) + weights[z])", "(pull[z] + weights[z])"),
+    "a token stays too seldom": ("(pull[z] - np.float32(1.0) + weights[z])", "(pull[z] - np.float32(1.0))"),
+    "a new category's tokens are forgotten": ("rest -= pull[k] * chances[w, k]", "rest -= chances[w, k]"),
+    "a table's size is left out": ("rest -= at.table_size[t]", "rest -= 1"),
+    "the second table is too early": ("hazard = math.log1p(concentration / j)", "hazard = math.log1p(concentration)"),
+    "the first to leave is any": (
+        "hazard = math.log1p(offers.leave[category, bags.words[first + j]] * odds)",
+        "hazard = math.log1p(odds)",
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_the_test_has_the_power_to_find_a_wrong_kernel(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = altered(*MISTAKES[mistake]).sample_documents
+    monkeypatch.setattr(documents, "sample_documents", kernel)
+    with pytest.raises(AssertionError, match=r"comparisons|keys"):
+        test_the_law_of_categories_and_tables_is_kept("moderate alpha", monkeypatch)
+
+
+def altered(old: str, new: str) -> types.ModuleType:
+    """documents.py with one passage of its source changed, compiled apart."""
+    source = inspect.getsource(documents)
+    assert source.count(old) == 1
+    module = types.ModuleType("altered_documents")
+    sys.modules[module.__name__] = module  # numba looks a function's module up by name
+    code = source.replace(old, new).replace("cache=True, ", "")
+    exec(compile(code, "altered_documents.py", "exec"), module.__dict__)
+    return module

@@ -77,8 +77,8 @@ def sums_law(n_tokens: tuple[int, ...], chances: list[float]) -> Array:
 def test_topics_in_bulk_are_multinomial(name: str) -> None:
     case, rng = CASES[name], np.random.default_rng(41)
     corpus = harness.corpus_of([[0]], [-1], case.n_words, 0)
-    model = Hyperparameters(n_topics=case.n_topics, n_start=len(case.n_tokens))
-    state = blocked_harness.start(corpus, model, seed=42)
+    model = Hyperparameters(n_topics=case.n_topics, n_start=1)
+    state = blocked_harness.with_room(corpus, model, len(case.n_tokens), seed=142)
     theta, phi = parameters(case, rng)
     is_counted = np.zeros(case.n_topics, bool)
     is_counted[np.argsort(-phi)[: case.counted]] = True

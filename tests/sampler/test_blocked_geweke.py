@@ -1,0 +1,258 @@
+"""Geweke's joint test (2004) of the blocked sampler: two roads to the joint law of parameters and words.
+
+The marginal road draws independently from the model given the labels. The successive road takes a sweep, then new
+words: each from p(w | k) of its category with topics summed out, under the theta and phi of this sweep, then topics in
+bulk. That is a draw of words and topics given all else, so both roads lead to the same law, and a sweep that does not
+keep it is seen. Compared by all that the blocked sampler has: it knows no topic and no table of a single token.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+
+import blocked_harness
+import harness
+import numpy as np
+import pytest
+import scipy.special
+
+from sampler import chain, simulate
+from sampler.blocked import BlockedState
+from sampler.blocks import FIXED_POINT
+from sampler.corpus import UNLABELED, Array, Corpus
+from sampler.hyperparameters import Hyperparameters
+from sampler.workers import Workers
+
+HYPERPARAMETERS = Hyperparameters(
+    n_topics=3, gamma_shape=2, gamma_scale=0.5, alpha_shape=2, alpha_scale=0.5, zeta=0.6, beta=0.4, n_start=1
+)
+FEW_TABLES = replace(HYPERPARAMETERS, alpha_scale=0.1, zeta=0.3)  # whole documents move
+CORPORA = {
+    "labeled documents": harness.corpus_of([[0] * 3, [0] * 4, [], [0] * 3, [0] * 2, [0]], [0, -1, -1, -1, 1, 0], 4, 2),
+    "long documents": harness.corpus_of([[0] * 8, [0] * 8, [0] * 6, [0] * 6], [0, -1, -1, -1], 4, 1),
+    "none labeled": harness.corpus_of([[0] * 4, [0] * 3, [0]], [-1, -1, -1], 4, 0),
+    "longer documents": harness.corpus_of([[0] * 30, [0] * 25, [0] * 12], [-1, 0, -1], 6, 1),
+}
+N_FUNCTIONS = 28
+N_QUICK, N_MARGINAL_QUICK = 4_000, 8_000  # sweeps of about half a millisecond, the first tenth is left out; draws
+N_SUCCESSIVE, N_MARGINAL = 100_000, 40_000
+N_BROKEN = 20_000  # sweeps that show the power of the test
+
+
+def functions(
+    concentrations: tuple[float, float],
+    category_tables: Array,
+    log_seats: float,
+    category_topic: Array,
+    word_topic: Array,
+    n_known_tokens: int,
+) -> Array:
+    """What both roads are compared by, float64[N_FUNCTIONS]."""
+    alpha, gamma = concentrations
+    n_tables, n_categories = category_tables.sum(), np.count_nonzero(category_tables)
+    topic_tokens = category_topic.sum(axis=0)
+    values = np.array(
+        [
+            *(alpha, gamma, np.log(alpha), np.log(gamma), n_categories, n_tables),
+            *(topic_tokens[0], (category_topic**2).sum(), (word_topic**2).sum(), (category_tables**2).sum()),
+            *(log_seats, n_known_tokens),
+        ]
+    )
+    pairs = [alpha * n_tables, gamma * n_categories, n_categories * n_tables, (topic_tokens**2).sum()]
+    return np.concatenate([values, values**2, pairs])
+
+
+def functions_of_simulated(drawn: simulate.Simulated, n_topics: int) -> Array:
+    """The functions of a draw from the model."""
+    corpus, category, topic = drawn.corpus, drawn.token_category, drawn.token_topic
+    document = np.repeat(np.arange(corpus.n_documents), corpus.lengths)
+    most = int(corpus.lengths.max())
+    seated = np.bincount(document * most + drawn.token_table, minlength=corpus.n_documents * most)
+    first = np.unique(document * most + drawn.token_table, return_index=True)[1]
+    own = seated.reshape(-1, most)[corpus.labels == UNLABELED]
+    n_categories = int(category.max()) + 1
+    return functions(
+        (drawn.alpha, drawn.gamma),
+        np.bincount(category[first], minlength=n_categories),
+        float(scipy.special.gammaln(own[own > 0]).sum()),
+        np.bincount(category * n_topics + topic, minlength=n_categories * n_topics).reshape(-1, n_topics),
+        np.bincount(corpus.words * n_topics + topic, minlength=corpus.n_words * n_topics),
+        int(np.count_nonzero(category < corpus.n_known)),
+    )
+
+
+def functions_of_state(corpus: Corpus, state: BlockedState) -> Array:
+    """The functions of a chain's state."""
+    counts = state.counts
+    return functions(
+        (state.alpha, state.gamma),
+        counts.category_tables,
+        float(counts.log_seats.sum() / FIXED_POINT),
+        counts.category_topic,
+        blocked_harness.word_topic(state),
+        int(counts.category_word[:, : corpus.n_known].sum()),
+    )
+
+
+@cache
+def marginal(name: str, hyperparameters: Hyperparameters, n_draws: int) -> Array:
+    """float64[n_draws, N_FUNCTIONS]: independent draws from the model given the labels."""
+    corpus, rng = CORPORA[name], np.random.default_rng(80)
+    rows = np.empty((n_draws, N_FUNCTIONS))
+    for row in rows:
+        drawn = simulate.simulate(corpus.lengths, corpus.labels, corpus.n_words, corpus.n_known, hyperparameters, rng)
+        row[:] = functions_of_simulated(drawn, hyperparameters.n_topics)
+    return rows
+
+
+def successive(corpus: Corpus, hyperparameters: Hyperparameters, n_sweeps: int, seed: int) -> Array:
+    """float64[n_sweeps, N_FUNCTIONS]: a sweep, then new words and topics.
+
+    The topics of the new words are drawn with the numbers that those of the sweep were drawn with: these are forgotten.
+    """
+    corpus = corpus._replace(words=corpus.words.copy())  # redrawn in place
+    rng = np.random.default_rng(seed)
+    state = blocked_harness.start(corpus, hyperparameters, seed=seed)
+    rows = np.empty((n_sweeps, N_FUNCTIONS))
+    with Workers() as workers:
+        for row in rows:
+            chain.sweep(corpus, hyperparameters, state)
+            blocked_harness.redraw_words(corpus, state, rng)
+            state.sample_topics(corpus, workers)
+            row[:] = functions_of_state(corpus, state)
+    return rows[n_sweeps // 10 :]
+
+
+def worst_z(name: str, hyperparameters: Hyperparameters, n_sweeps: int, n_draws: int, seed: int) -> tuple[float, float]:
+    """The largest difference of means in standard errors, and what it stays below with probability 0.999.
+
+    The successive road's error is that of its 50 batch means (of 72 sweeps or more, beyond the chain's memory), the
+    marginal road's that of independent draws; Student's t with 49 degrees of freedom is wider than the law of their
+    quotient. Bonferroni over the functions.
+    """
+    straight = marginal(name, hyperparameters, n_draws)
+    batches = harness.batch_means(successive(CORPORA[name], hyperparameters, n_sweeps, seed))
+    error = np.sqrt(batches.var(axis=0, ddof=1) / len(batches) + straight.var(axis=0) / len(straight))
+    difference = batches.mean(axis=0) - straight.mean(axis=0)
+    moves = straight.std(axis=0) > 0  # without labels there are no words of known categories
+    np.testing.assert_allclose(difference[~moves], 0.0)
+    z = np.abs(difference[moves] / error[moves])
+    return float(z.max()), harness.t_limit(z.size)
+
+
+def test_both_roads_to_the_joint_law_agree() -> None:
+    worst, limit = worst_z("labeled documents", HYPERPARAMETERS, N_QUICK, N_MARGINAL_QUICK, seed=81)
+    assert worst < limit, f"{worst:.2f} standard errors"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", [HYPERPARAMETERS, FEW_TABLES], ids=["moderate alpha", "few tables"])
+@pytest.mark.parametrize("name", CORPORA)
+def test_both_roads_to_the_joint_law_agree_in_many_sweeps(name: str, model: Hyperparameters) -> None:
+    worst, limit = worst_z(name, model, N_SUCCESSIVE, N_MARGINAL, seed=82)
+    assert worst < limit, f"{worst:.2f} standard errors"
+
+
+Step = Callable[..., object]
+
+
+def seats_without_sticks(make_offers: Step) -> Step:
+    def broken(state: BlockedState, *rest: object) -> None:
+        make_offers(state, *rest)
+        assert state.room is not None
+        state.room.offers.seating[:] = state.alpha
+
+    return broken
+
+
+def tables_move_without_sticks(make_offers: Step) -> Step:
+    def broken(state: BlockedState, *rest: object) -> None:
+        make_offers(state, *rest)
+        assert state.room is not None
+        log_stick = state.room.offers.log_stick
+        log_stick[np.isfinite(log_stick)] = -1.0
+
+    return broken
+
+
+def second_tables_never_open(make_offers: Step) -> Step:
+    def broken(state: BlockedState, *rest: object) -> None:
+        make_offers(state, *rest)
+        state.sizes = state.sizes._replace(harmonic=np.zeros_like(state.sizes.harmonic))
+
+    return broken
+
+
+def other_constants(**changes: float) -> Callable[[Step], Step]:
+    def change(draw_parameters: Step) -> Step:
+        def broken(state: BlockedState, corpus: Corpus, hyperparameters: Hyperparameters, *rest: object) -> None:
+            draw_parameters(state, corpus, replace(hyperparameters, **changes), *rest)
+
+        return broken
+
+    return change
+
+
+def no_new_sticks(draw_sticks: Step) -> Step:
+    def broken(state: BlockedState, *rest: object) -> Array:
+        sticks = np.asarray(draw_sticks(state, *rest))
+        return np.where(state.category_tables > 0, sticks, 0.0)
+
+    return broken
+
+
+def labeled_tables_twice(draw_sticks: Step) -> Step:
+    def broken(state: BlockedState, *rest: object) -> Array:
+        state.counts.category_tables[:] += state.labeled_tables
+        sticks = np.asarray(draw_sticks(state, *rest))
+        state.counts.category_tables[:] -= state.labeled_tables
+        return sticks
+
+    return broken
+
+
+def one_table_a_category(draw_sticks: Step) -> Step:
+    def broken(state: BlockedState, *rest: object) -> Array:
+        tables = state.counts.category_tables.copy()
+        state.counts.category_tables[:] = tables > 0
+        sticks = np.asarray(draw_sticks(state, *rest))
+        served = state.category_tables > 0  # the categories keep their order wherever they are housed
+        state.counts.category_tables[served] = tables[tables > 0]
+        return sticks
+
+    return broken
+
+
+def topics_of_another_category(sample_topics: Step) -> Step:
+    def broken(state: BlockedState, *rest: object) -> None:
+        assert state.room is not None
+        drawn, live = state.room.drawn, np.flatnonzero(state.category_tables)
+        kept = drawn.mixture.copy(), drawn.chance.copy()
+        drawn.mixture[:, live] = drawn.mixture[:, live].mean(axis=1, keepdims=True)
+        blocked_harness.mix(state)
+        sample_topics(state, *rest)
+        drawn.mixture[:], drawn.chance[:] = kept
+
+    return broken
+
+
+MISTAKES = {
+    "tables are seated without b": ("make_offers", seats_without_sticks),
+    "tables move without b": ("make_offers", tables_move_without_sticks),
+    "second tables never open": ("make_offers", second_tables_never_open),
+    "theta has too small a zeta": ("draw_parameters", other_constants(zeta=0.1)),
+    "phi has too small a beta": ("draw_parameters", other_constants(beta=0.1)),
+    "the rest of the sticks is dropped": ("draw_sticks", no_new_sticks),
+    "labeled tables count twice": ("draw_sticks", labeled_tables_twice),
+    "a category's tables are left out of its stick": ("draw_sticks", one_table_a_category),
+    "topics are drawn without theta": ("sample_topics", topics_of_another_category),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_the_test_has_the_power_to_find_a_wrong_step(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    step, broken = MISTAKES[mistake]
+    monkeypatch.setattr(BlockedState, step, broken(getattr(BlockedState, step)))
+    worst, limit = worst_z("labeled documents", HYPERPARAMETERS, N_BROKEN, N_MARGINAL, seed=83)
+    assert worst > 1.5 * limit, f"only {worst:.2f} standard errors"
