@@ -18,7 +18,8 @@ test: .venv/tested  ## everything but slow statistics and benchmarks
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest
+	$(BIN)/newfound compile
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 test-slow: .venv/tested  ## statistics and crash loops that take minutes
 	$(BIN)/python -m pytest -m slow

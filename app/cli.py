@@ -1,4 +1,4 @@
-"""newfound serve | api | worker | migrate: the service's processes, started from a shell."""
+"""newfound serve | api | worker | compile | migrate: the service's processes, started from a shell."""
 
 import argparse
 import hashlib
@@ -30,6 +30,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--name", default=f"{socket.gethostname()}-{os.getpid()}", help="its name, unlike any other's"
     )
     worker_parser.set_defaults(run=worker)
+    commands.add_parser("compile", help="compile the sampler's kernels, so that no job waits for it").set_defaults(
+        run=compile_kernels
+    )
     commands.add_parser("migrate", help="bring the database's schema up to date").set_defaults(run=migrate_database)
     parsed = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
@@ -79,6 +82,13 @@ def worker(settings: Settings, parsed: argparse.Namespace) -> int:
     database.engine.dispose()
     os.environ["NUMBA_CACHE_DIR"] = str(kernel_cache(settings))  # numba reads it when it is imported
     return int(importlib.import_module("worker.tasks").run(f"{parsed.name}@newfound"))
+
+
+def compile_kernels(settings: Settings, _: argparse.Namespace) -> int:
+    """Compile the sampler's kernels into the cache that this version's workers read."""
+    os.environ["NUMBA_CACHE_DIR"] = str(kernel_cache(settings))
+    importlib.import_module("worker.kernels").compile_kernels()
+    return 0
 
 
 def kernel_cache(settings: Settings) -> Path:

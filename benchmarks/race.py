@@ -15,12 +15,13 @@ from sampler import blocks, chain
 from sampler.algorithm_one import CollapsedState
 from sampler.assignments import UNBORN, recount
 from sampler.blocked import BlockedState
-from sampler.corpus import Corpus, fingerprint
+from sampler.corpus import UNLABELED, Array, Corpus, fingerprint
 from sampler.digest import first_digest
 from sampler.hyperparameters import Hyperparameters
 from sampler.start import seated
 from sampler.state import Course, Kernel, State, no_tally
 
+CHUNK = 50_000  # tokens whose topics are drawn at once
 ROUNDS = 30  # turns of each; long enough for warm caches, short enough that a busy neighbour hits both
 
 
@@ -109,8 +110,8 @@ def crossing(trace: list[Moment], target: float) -> int | None:
 def first_state(corpus: Corpus, hyperparameters: Hyperparameters, seed: int, how: str) -> CollapsedState:
     """Algorithm 1 before its first sweep, each document at one table.
 
-    "placed" is its own start, which places whole documents in many passes. "random" throws every unlabeled document
-    into one of `n_start` new categories, and every token into a topic.
+    "placed" is its own start, which places whole documents in many passes. "prior" throws every unlabeled document
+    into one of `n_start` new categories, and draws theta and phi from their priors and the topics of tokens from these.
     """
     mark = fingerprint(corpus)
     course = Course(
@@ -129,14 +130,31 @@ def first_state(corpus: Corpus, hyperparameters: Hyperparameters, seed: int, how
         state = CollapsedState.start(corpus, hyperparameters, course)
     else:
         rng = np.random.default_rng(seed)
-        topics = rng.integers(hyperparameters.n_topics, size=corpus.n_tokens, dtype=np.int32)
         categories = corpus.n_known + rng.integers(max(hyperparameters.n_start, 1), size=corpus.n_documents)
+        topics = topics_of_prior(corpus, hyperparameters, categories, rng)
         assignments = seated(corpus, topics, categories, corpus.n_known + hyperparameters.n_start + 2)
         counts = recount(corpus, assignments, hyperparameters.n_topics)
         state = CollapsedState(**vars(course), assignments=assignments, counts=counts)
     state.identity[: corpus.n_known] = np.arange(corpus.n_known)
     chain.name_new_categories(state)
     return state
+
+
+def topics_of_prior(
+    corpus: Corpus, hyperparameters: Hyperparameters, categories: Array, rng: np.random.Generator
+) -> Array:
+    """int32[N]: topics of tokens whose documents are in these categories, or have a label, under a theta and a phi."""
+    n_topics, n_categories = hyperparameters.n_topics, int(categories.max()) + 1
+    theta = rng.dirichlet(np.full(n_topics, hyperparameters.zeta), n_categories)
+    phi = rng.standard_gamma(hyperparameters.beta, (n_topics, corpus.n_words))
+    phi /= phi.sum(axis=1, keepdims=True)
+    category = np.repeat(np.where(corpus.labels == UNLABELED, categories, corpus.labels), corpus.lengths)
+    topics = np.empty(corpus.n_tokens, np.int32)
+    for first in range(0, corpus.n_tokens, CHUNK):
+        chunk = slice(first, first + CHUNK)
+        sums = np.cumsum(theta[category[chunk]].T * phi[:, corpus.words[chunk]], axis=0)
+        topics[chunk] = (sums < rng.random(sums.shape[1]) * sums[-1]).sum(axis=0)
+    return np.minimum(topics, n_topics - 1)
 
 
 def twin(corpus: Corpus, hyperparameters: Hyperparameters, first: CollapsedState) -> BlockedState:

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import gammaln, softmax
 
 from sampler import blocks, documents, split_merge, streams, words
 from sampler.assignments import UNBORN, recount
@@ -150,8 +150,7 @@ class BlockedState(State):
         workers.share(draw_weights, workers.cut(np.arange(words.N_BLOCKS + 1)))
         norm = room.norms.sum(axis=0)
         live = np.flatnonzero(drawn.stick)
-        theta = rng.standard_gamma(hyperparameters.zeta + counts.category_topic[live])
-        theta /= theta.sum(axis=1, keepdims=True)
+        theta = draw_rows(hyperparameters.zeta, counts.category_topic[live], rng)
         drawn.mixture[:] = 0.0
         drawn.mixture[:, live] = theta.T / np.where(norm > 0.0, norm, np.inf)[:, np.newaxis]
         workers.share(lambda worker, first, end: words.mix(drawn, first, end), self.word_pieces(workers))
@@ -196,10 +195,7 @@ class BlockedState(State):
             moved[: old.size] = array[old]
             return moved
 
-        is_mixed = self.placements.whole == MIXED
-        whole = slot[np.where(is_mixed, 0, self.placements.whole)]
-        whole[is_mixed] = MIXED
-        self.placements = Placements(whole, slot[np.minimum(self.placements.token, slot.size - 1)])
+        blocks.relabel(self.placements, slot)
         category_word = np.zeros((corpus.n_words, wanted), np.int32)
         category_word[:, : old.size] = self.counts.category_word[:, old]
         self.counts = self.counts._replace(
@@ -392,6 +388,15 @@ class BlockedState(State):
         size = arrays["word_topics"].astype(np.int32)
         if category_topic.shape != (n_slots, n_topics) or size.shape != (n_words,) or size.max(initial=0) > n_topics:
             raise ValueError(f"the topics are not those of {n_slots} slots, {n_topics} topics and {n_words} words")
+        lengths_of = {"category_tables": n_slots, "log_seats": n_slots}
+        lengths_of |= {"word_topic": int(size.sum()), "word_topic_tokens": int(size.sum())}
+        for name, length in lengths_of.items():
+            if arrays[name].shape != (length,):
+                raise ValueError(f"{name} has the shape {arrays[name].shape}, not {(length,)}")
+        if n_slots % LANES or n_slots > MAX_SLOTS or arrays["identity"].ndim != 1:
+            raise ValueError(f"{n_slots} is no number of slots")
+        if arrays["word_topic"].max(initial=0) >= n_topics:
+            raise ValueError(f"a token has none of the {n_topics} topics")
         word_topics = no_topics(n_words, n_topics)
         blocks.hold(word_topics, size, arrays["word_topic"], arrays["word_topic_tokens"])
         category_word = blocks.count_words(corpus, bags, placements, n_slots)
@@ -399,6 +404,11 @@ class BlockedState(State):
             raise ValueError("the topics' tokens are not those of the words")
         if (category_word.sum(axis=0) != category_topic.sum(axis=1)).any():
             raise ValueError("the topics' tokens are not those of the categories")
+        if (tokens_of_topics(word_topics) != category_topic.sum(axis=0)).any():
+            raise ValueError("the topics of the words are not those of the categories")
+        tables, tokens = arrays["category_tables"].astype(np.int64), category_word.sum(axis=0)
+        if ((tables < np.maximum(labeled_tables(corpus, n_slots), tokens > 0)) | (tables > tokens)).any():
+            raise ValueError("the tables are not those of the categories")
         return cls(
             **vars(course),
             bags=bags,
@@ -438,6 +448,27 @@ def with_rows(array: Array, n_rows: int) -> Array:
 def labeled_tables(corpus: Corpus, n_slots: int) -> Array:
     """int64[S]: labeled documents with a word."""
     return np.bincount(corpus.labels[(corpus.labels != UNLABELED) & (corpus.lengths > 0)], minlength=n_slots)
+
+
+def draw_rows(prior: float, counts: Array, rng: np.random.Generator) -> Array:
+    """float64[R, L]: rows of Dirichlet(prior + counts).
+
+    With a tiny prior all gammas of a row without a count may be below the least float. There log G is that of
+    u^(1 / prior), which has no memory, so it can be drawn anew.
+    """
+    weights = rng.standard_gamma(prior + counts)
+    lost = weights.sum(axis=1) == 0.0
+    exponentials = rng.standard_exponential((np.count_nonzero(lost), weights.shape[1]))
+    weights[lost] = softmax(-exponentials / prior, axis=1)
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+
+def tokens_of_topics(word_topics: WordTopics) -> Array:
+    """int64[L]; a topic that stands twice in a row counts once."""
+    n_tokens = np.zeros(word_topics.topic.shape, np.int64)
+    rows, columns = np.nonzero(np.arange(word_topics.topic.shape[1]) < word_topics.size[:, np.newaxis])
+    n_tokens[rows, word_topics.topic[rows, columns]] = word_topics.tokens[rows, columns]
+    return np.asarray(n_tokens.sum(axis=0))
 
 
 def no_topics(n_words: int, n_topics: int) -> WordTopics:

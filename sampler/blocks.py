@@ -187,6 +187,17 @@ def mixed_tokens(bags, placements):
 
 
 @njit(cache=True, nogil=True)
+def relabel(placements, slot):
+    """Give every category its new slot, uint16[S], in place."""
+    for u in range(placements.whole.size):
+        if placements.whole[u] != MIXED:
+            placements.whole[u] = slot[placements.whole[u]]
+    for i in range(placements.token.size):
+        if placements.token[i] < slot.size:  # where the document is whole there may stand anything
+            placements.token[i] = slot[placements.token[i]]
+
+
+@njit(cache=True, nogil=True)
 def place_tokens(bags, whole, tokens):
     """The placements that have these `whole` and `mixed_tokens`."""
     placements, j = Placements(whole, np.zeros(bags.first_token[-1], np.uint16)), 0

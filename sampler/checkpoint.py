@@ -100,6 +100,8 @@ def load(corpus: Corpus, hyperparameters: Hyperparameters, data: bytes) -> State
     try:
         check_kernel(kernel, hyperparameters)
         return KERNELS[kernel].restore(corpus, hyperparameters, course(facts, arrays), arrays)
+    except KeyError as error:
+        raise CheckpointError(f"the checkpoint has no {error}") from error
     except ValueError as error:
         raise CheckpointError(str(error)) from error
 

@@ -37,7 +37,7 @@ class Offers(NamedTuple):
     weight: Array  # float32[S], alpha b_k of a candidate, else 0
     seating: Array  # float64[S], alpha b_k
     chance: Array  # float32[V, S], M
-    score: Array  # float32[V, S], log M less its mean over the categories
+    score: Array  # float32[V, S], log(M / fresh): what a word says for each category, near zero, so that sums are exact
     fresh: Array  # float32[V], sum over candidates of alpha b_k M[w, k]
     leave: Array  # float32[S, V], fresh[w] / M[w, k] - weight[k]: odds that a token leaves k, times n_dk + alpha b_k
 
@@ -293,21 +293,22 @@ def leave(bags, placements, offers, u, leaver, key, position, at, tallies):
 def scan(bags, placements, offers, u, start, key, position, n_active, at, tallies):
     """Resample the category of a document's tokens from `start` on; return the next position and n_active.
 
-    p(k) ∝ (n_dk + alpha b_k) M[w, k] without the token itself. That it stays is asked first.
+    p(k) ∝ (n_dk + alpha b_k) M[w, k] without the token itself. That it leaves is asked first, of a number near zero,
+    where floats are dense: of a number near one, a token that never leaves would do so once in ten million visits.
     """
     words, tokens, category_word = bags.words, placements.token, tallies.category_word
     chances, weights, fresh = offers.chance, offers.weight, offers.fresh
-    held, pull, active = at.held, at.pull, at.active
+    held, pull, active, nothing = at.held, at.pull, at.active, np.float32(0.0)
     first, first_word, n = bags.first_token[u], bags.first_word[u], bags.first_token[u + 1] - bags.first_token[u]
     for j in range(start, n):
         w, z = words[first_word + j], np.int64(tokens[first + j])
-        chance = chances[w, z]
-        total = fresh[w] - chance
+        others = max(fresh[w] - weights[z] * chances[w, z], nothing)
         for a in range(n_active):
-            total += pull[active[a]] * chances[w, active[a]]
-        rest = np.float32(uniform(key, position)) * total - (pull[z] - np.float32(1.0) + weights[z]) * chance
+            others += pull[active[a]] * chances[w, active[a]] if active[a] != z else nothing
+        total = others + (pull[z] - np.float32(1.0) + weights[z]) * chances[w, z]
+        rest = np.float32(uniform(key, position)) * total
         position += 1
-        if rest < 0.0 or weights[z] == 0.0:
+        if rest >= others or weights[z] == 0.0:
             continue
         category = -1
         for a in range(n_active):

@@ -71,7 +71,7 @@ class Service:
 
     def workers(self) -> list[psutil.Process]:
         """The Celery parents and their children that work."""
-        return [process for process in self.descendants() if "worker.tasks" in " ".join(process.cmdline())]
+        return [process for process in self.descendants() if "worker" in process.cmdline()]
 
     def post(self, path: str, **fields: Any) -> Any:
         response = self.client.post(path, json=fields)
@@ -155,22 +155,6 @@ def test_a_job_survives_the_kill_of_its_workers_and_ends_as_an_undisturbed_one(s
     job = service.wait_until_ended(killed)
     assert (job["status"], job["error"]) == ("succeeded", None)
     assert service.results(killed) == service.results(calm)
-
-
-def test_a_cancelled_job_stops_at_once_and_a_resumed_one_goes_on(service: Service) -> None:
-    corpus_id = service.upload("labeled.ndjson", "unlabeled.ndjson", n_lines=150)
-    body = {**SMALL_JOB, "corpus_id": corpus_id, "sweeps": 3_000, "chains": 1}
-    job_id = service.post("/v1/jobs", **body)["id"]
-    wait_for(lambda: service.get(f"/v1/jobs/{job_id}")["progress"]["sweeps_done"], "a first save")
-    assert service.post(f"/v1/jobs/{job_id}/cancel")["status"] == "cancelled"
-    time.sleep(3)  # a sweep takes milliseconds, a heartbeat comes every second
-    stopped_at = service.get(f"/v1/jobs/{job_id}")["progress"]["sweeps_done"]
-    time.sleep(1)
-    assert service.get(f"/v1/jobs/{job_id}")["progress"]["sweeps_done"] == stopped_at
-    trace = service.get(f"/v1/jobs/{job_id}/trace?limit=10000")["draws"]
-    assert [draw["sweep"] for draw in trace] == list(range(1, stopped_at + 1))
-    service.post(f"/v1/jobs/{job_id}/resume")
-    wait_for(lambda: service.get(f"/v1/jobs/{job_id}")["progress"]["sweeps_done"] > stopped_at, "it goes on")
 
 
 def test_the_service_goes_on_with_a_job_after_it_was_ended_and_started_again(tmp_path: Path) -> None:

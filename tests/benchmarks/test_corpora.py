@@ -17,11 +17,11 @@ def simulated(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     return corpora.load(corpora.simulated(SIZE, tmp_path_factory.mktemp("corpora")))
 
 
-def test_a_stored_corpus_is_loaded_as_it_was(tmp_path):
+def test_a_stored_corpus_is_loaded_with_the_words_of_each_document_in_order(tmp_path):
     corpus = Corpus(np.array([0, 2, 1], np.int32), np.array([0, 1, 1, 3]), np.array([0, -1, -1], np.int32), 3, 1)
     loaded = corpora.load(corpora.store(corpus, tmp_path / "corpus"))
     validate(loaded)
-    for stored, read in zip(corpus, loaded, strict=True):
+    for stored, read in zip(corpus._replace(words=np.array([0, 1, 2])), loaded, strict=True):
         np.testing.assert_array_equal(stored, read)
 
 

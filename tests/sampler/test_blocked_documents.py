@@ -17,6 +17,7 @@ import blocked_harness
 import exact
 import numpy as np
 import pytest
+import scipy.special
 import scipy.stats
 
 from sampler import blocked, documents
@@ -151,7 +152,7 @@ def test_the_law_of_categories_and_tables_is_kept(name: str, monkeypatch: pytest
     Copies are independent and start from the law, so a chi-square test of their categories is exact, and sums over
     tens of thousands of them are normal.
     """
-    given, n_copies = GIVEN[name], 10_000
+    given, n_copies = GIVEN[name], 5_000
     corpus, rng = copies(given, n_copies), np.random.default_rng(32)
     state = opened(given, corpus, monkeypatch)
     drawn = []
@@ -167,7 +168,7 @@ def test_the_law_of_categories_and_tables_is_kept(name: str, monkeypatch: pytest
 
 @pytest.mark.parametrize("name", [name for name, given in GIVEN.items() if given.least_stick < 0.01])
 def test_the_law_is_found_from_a_single_category(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    given, n_copies = GIVEN[name], 3_000
+    given, n_copies = GIVEN[name], 2_000
     corpus = copies(given, n_copies)
     state = opened(given, corpus, monkeypatch)
     blocked_harness.place(corpus, state, np.full(corpus.n_tokens, len(given.stick) - 1))
@@ -191,9 +192,53 @@ def test_long_documents_of_one_word_keep_their_law(monkeypatch: pytest.MonkeyPat
     blocked_harness.place(corpus, state, rng.permuted(category, axis=1).ravel().astype(int))
     resample(state, 5)
     after = blocked_harness.token_categories(corpus, state).reshape(n_copies, n)
-    assert np.mean((after == 0).sum(axis=1) != drawn) > 0.2
-    p = blocked_harness.chi_square_p(np.bincount((after == 0).sum(axis=1), minlength=n + 1), chances)
-    blocked_harness.assert_all_likely({"in the first": p})
+    in_first = (after == 0).sum(axis=1)
+    assert np.mean(in_first != drawn) > 0.2
+    found: dict[object, float] = {
+        "in the first": blocked_harness.chi_square_p(np.bincount(in_first, minlength=n + 1), chances)
+    }
+    for k, tokens in enumerate((in_first, n - in_first)):
+        seats = state.counts.log_seats[k] / blocked.FIXED_POINT
+        z = tables_z(alpha * stick[k], tokens, int(state.counts.category_tables[k]), seats, rng)
+        found |= {("tables", k, j): 2.0 * float(scipy.stats.norm.sf(abs(z[j]))) for j in range(2)}
+    blocked_harness.assert_all_likely(found)
+
+
+def tables_z(
+    concentration: float, tokens: Array, n_tables: int, log_seats: float, rng: np.random.Generator
+) -> tuple[float, float]:
+    """Standard errors between tables of many documents with so many tokens of a category each, and their law.
+
+    That is Ewens' given the tokens: the means have closed forms, and the variance of tables too; that of the sum of
+    log (size - 1)! is taken from urns of a part of the documents.
+    """
+    psi = [
+        scipy.special.polygamma(m, concentration + tokens) - scipy.special.polygamma(m, concentration) for m in (0, 1)
+    ]
+    mean, variance = concentration * psi[0], concentration * psi[0] + concentration**2 * psi[1]
+    expected = np.array([expected_seats(concentration, n) for n in range(int(tokens.max()) + 1)])
+    urns = rng.permutation(tokens)[:300].tolist()
+    spread = np.mean([(seats_of_an_urn(concentration, n, rng) - expected[n]) ** 2 for n in urns]) * tokens.size
+    return (
+        float((n_tables - mean.sum()) / np.sqrt(variance.sum())),
+        float((log_seats - expected[tokens].sum()) / np.sqrt(spread)),
+    )
+
+
+def expected_seats(concentration: float, n: int) -> float:
+    """The mean of the sum of log (size - 1)! over the tables of n tokens, by the mean number of tables of each size."""
+    size = np.arange(1, n + 1)
+    gammaln = scipy.special.gammaln
+    log_tables = gammaln(n + 1) - gammaln(n - size + 1) + gammaln(concentration + n - size) - gammaln(concentration + n)
+    return float((concentration / size * np.exp(log_tables) * gammaln(size)).sum())
+
+
+def seats_of_an_urn(concentration: float, n: int, rng: np.random.Generator) -> float:
+    """The sum of log (size - 1)! over tables that n tokens took, one after another."""
+    table: list[int] = []
+    for i, (u, v) in enumerate(rng.random((n, 2)).tolist()):
+        table.append(table[int(v * i)] if u * (i + concentration) < i else i)
+    return float(scipy.special.gammaln(np.unique(table, return_counts=True)[1]).sum())
 
 
 def test_what_sits_in_a_category_that_is_too_small_stays_and_nothing_comes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,6 +275,7 @@ def test_the_test_has_the_power_to_find_a_wrong_kernel(mistake: str, monkeypatch
     monkeypatch.setattr(documents, "sample_documents", kernel)
     with pytest.raises(AssertionError, match=r"comparisons|keys"):
         test_the_law_of_categories_and_tables_is_kept("moderate alpha", monkeypatch)
+        test_long_documents_of_one_word_keep_their_law(monkeypatch)
 
 
 def altered(old: str, new: str) -> types.ModuleType:

@@ -89,7 +89,7 @@ def test_each_kernel_left_for_want_of_room_goes_on_where_it_stopped(corpus: Corp
     for _ in range(5):
         chain.sweep(corpus, CROWDED, state)
     n_stops = 0
-    for sweep in range(20):
+    for sweep in range(60):
         state.n_sweeps = 100 + sweep
         n_used = int(np.flatnonzero(state.counts.category_tables).max()) + 1
         roomy = CollapsedState(**vars(state))
