@@ -27,7 +27,7 @@ from sampler.streams import Step
 from sampler.workers import Workers
 
 LEAST_STICK = 1e-12  # a category with a smaller b_k is no candidate in a sweep
-START_TOKENS = 200_000
+START_TOKENS = 200_000  # of the documents that a start learns from
 WHOLE_DOCUMENTS = 1e-9  # an alpha at which no token parts from its document
 SPLIT_MERGE_EVERY = 4  # sweeps: an attempt costs up to a tenth of one
 ENOUGH_PSEUDOCOUNTS = 20.0  # V beta: a topic's norm is then not small, even without a token
@@ -407,7 +407,8 @@ class BlockedState(State):
         if (tokens_of_topics(word_topics) != category_topic.sum(axis=0)).any():
             raise ValueError("the topics of the words are not those of the categories")
         tables, tokens = arrays["category_tables"].astype(np.int64), category_word.sum(axis=0)
-        if ((tables < np.maximum(labeled_tables(corpus, n_slots), tokens > 0)) | (tables > tokens)).any():
+        labeled = labeled_tables(corpus, n_slots)
+        if ((tables < np.maximum(labeled, tokens > 0)) | (tables > tokens)).any():
             raise ValueError("the tables are not those of the categories")
         return cls(
             **vars(course),
@@ -415,14 +416,14 @@ class BlockedState(State):
             placements=placements,
             counts=BlockedCounts(
                 category_word=category_word,
-                category_tables=arrays["category_tables"].astype(np.int64),
+                category_tables=tables,
                 log_seats=arrays["log_seats"].astype(np.int64),
                 category_topic=category_topic,
                 word_topics=word_topics,
                 topic_tokens=category_topic.sum(axis=0),
             ),
             numbers=arrays["identity"].copy(),
-            labeled_tables=labeled_tables(corpus, n_slots),
+            labeled_tables=labeled,
             sizes=sizes_of(bags),
             lengths=Lengths(*np.unique(lengths, return_counts=True)),
         )

@@ -50,6 +50,25 @@ def log_dirichlet_multinomial(counts, totals, prior):  # type: ignore[no-untyped
 
 
 @njit(cache=True, nogil=True)
+def log_norms(n_words, topic_tokens, beta):  # type: ignore[no-untyped-def]
+    """What the topics' numbers of tokens contribute to log p(words | topics)."""
+    total = 0.0
+    for n in topic_tokens:
+        total += math.lgamma(n_words * beta) - math.lgamma(n_words * beta + n)
+    return total
+
+
+@njit(cache=True, nogil=True)
+def small_rises(beta):  # type: ignore[no-untyped-def]
+    """lnG(beta + n) - lnG(beta) of each n up to SMALL, float64[SMALL + 1]: most counts are looked up here."""
+    constant = math.lgamma(beta)
+    rise = np.zeros(SMALL + 1)
+    for n in range(1, rise.size):
+        rise[n] = math.lgamma(beta + n) - constant
+    return rise
+
+
+@njit(cache=True, nogil=True)
 def log_topics(word_topic, topic_tokens, beta):  # type: ignore[no-untyped-def]
     """log p(words | topics) with phi integrated out; word_topic is int32[V, L].
 
@@ -57,14 +76,8 @@ def log_topics(word_topic, topic_tokens, beta):  # type: ignore[no-untyped-def]
     which would be predicted badly; most of them are small and looked up.
     """
     n_words, n_topics = word_topic.shape
-    constant = math.lgamma(beta)
-    total, most = 0.0, 0
-    for topic in range(n_topics):
-        total += math.lgamma(n_words * beta) - math.lgamma(n_words * beta + topic_tokens[topic])
-        most = max(most, topic_tokens[topic])
-    rise = np.zeros(min(most, SMALL) + 1)
-    for n in range(1, rise.size):
-        rise[n] = math.lgamma(beta + n) - constant
+    constant, rise = math.lgamma(beta), small_rises(beta)
+    total = log_norms(n_words, topic_tokens, beta)
     counted = np.empty(n_topics, np.uint32)  # unsigned, so that no index could count from the end
     for word in range(n_words):
         size = np.uint32(0)
@@ -82,15 +95,10 @@ def log_topics(word_topic, topic_tokens, beta):  # type: ignore[no-untyped-def]
 def log_word_topics(rows, topic_tokens, beta):  # type: ignore[no-untyped-def]
     """The same as `log_topics` from rows of the counts that are not zero (sampler.blocks.WordTopics)."""
     n_words = rows.size.size
-    constant = math.lgamma(beta)
-    total = 0.0
-    for topic in range(topic_tokens.size):
-        total += math.lgamma(n_words * beta) - math.lgamma(n_words * beta + topic_tokens[topic])
-    rise = np.zeros(SMALL)
-    for n in range(1, SMALL):
-        rise[n] = math.lgamma(beta + n) - constant
+    constant, rise = math.lgamma(beta), small_rises(beta)
+    total = log_norms(n_words, topic_tokens, beta)
     for word in range(n_words):
         for j in range(rows.size[word]):
             n = rows.tokens[word, j]
-            total += rise[n] if n < SMALL else math.lgamma(beta + n) - constant
+            total += rise[n] if n < rise.size else math.lgamma(beta + n) - constant
     return total
