@@ -54,3 +54,68 @@ class Hyperparameters:
     def alpha_mean(self) -> float:
         """Prior mean of alpha, the concentration of tables in a document."""
         return self.alpha_shape * self.alpha_scale
+
+
+# Inclusive limits of the calibrated model's constants.
+CALIBRATED_LIMITS: dict[str, tuple[float, float]] = {
+    "effective_length": (0.1, 1e6),
+    "n_atoms": (2, 4096),
+    "n_atom_sweeps": (1, 1000),
+    "n_starts": (2, 16),
+    "n_folds": (2, 20),
+    "known_penalty": (1e-6, 1e6),
+    "category_penalty": (1e-6, 1e6),
+    "n_refinements": (0, 20),
+    "smoothing_center": (1e-3, 1e3),
+    "smoothing_weight": (0.0, 10.0),
+    "power_center": (-10.0, 10.0),
+    "power_weight": (0.0, 10.0),
+    "stability_weight": (0.0, 10.0),
+    "score_window": (0.0, 1.0),
+    "score_scale": (1e-4, 1.0),
+    "n_settings": (1, 100),
+    "sample_size": (1_000, 10_000_000),
+}
+
+
+@dataclass(frozen=True)
+class CalibratedHyperparameters:
+    """The calibrated model's constants; docs/calibrated.md says what each does.
+
+    Raises ValueError for a value outside `CALIBRATED_LIMITS`.
+    """
+
+    effective_length: float = 10.0  # c: a document of n words counts as c log(1 + n / c) draws from its category
+    n_atoms: int = 60  # K0: atoms that a start begins with, more if there are many known categories
+    n_atom_sweeps: int = 12  # of a start
+    n_starts: int = 2  # independent starts of every setting
+    smoothings: tuple[float, ...] = (0.1, 0.2, 0.4, 0.8, 1.6)  # beta of the Dirichlet over a category's words
+    powers: tuple[float, ...] = (-1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 3.0)  # omega of the powered CRP
+    n_folds: int = 5  # of every cross-fitted regression
+    known_penalty: float = 0.3  # C of the regression that tells known from new
+    category_penalty: float = 10.0  # C of the regressions that refine the categories
+    n_refinements: int = 3
+    smoothing_center: float = 0.4
+    smoothing_weight: float = 0.02  # of the squared distance of log10 beta to the center, in a setting's score
+    power_center: float = 1.5
+    power_weight: float = 0.01  # of the squared distance of omega to the center
+    stability_weight: float = 0.4  # of the agreement between starts
+    score_window: float = 0.03  # settings whose score is this near to the best are kept
+    score_scale: float = 0.01  # a setting weighs exp(score / scale)
+    n_settings: int = 5  # kept at most
+    sample_size: int = 50_000  # documents that atoms are sought in and regressions trained on; the rest is assigned
+
+    def __post_init__(self) -> None:
+        for name, (low, high) in CALIBRATED_LIMITS.items():
+            value = getattr(self, name)
+            if not low <= value <= high:
+                raise ValueError(f"{name} = {value} is not within {low} and {high}")
+        if not self.smoothings or not all(1e-3 <= value <= 1e3 for value in self.smoothings):
+            raise ValueError(f"smoothings = {self.smoothings} are not some numbers within 0.001 and 1000")
+        if not self.powers or not all(-10.0 <= value <= 10.0 for value in self.powers):
+            raise ValueError(f"powers = {self.powers} are not some numbers within -10 and 10")
+
+    def atom_options(self) -> dict[str, object]:
+        """What the atoms of a corpus depend on; with the seed and the words it names them."""
+        names = ("effective_length", "n_atoms", "n_atom_sweeps", "smoothings", "sample_size")
+        return {name: getattr(self, name) for name in names}

@@ -9,6 +9,8 @@ from enum import IntEnum
 import numpy as np
 from numba import njit
 
+from sampler.corpus import Array
+
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 FIRST = np.uint64(0xBF58476D1CE4E5B9)
 SECOND = np.uint64(0x94D049BB133111EB)
@@ -33,6 +35,14 @@ class Step(IntEnum):
     SPLIT_MERGE = 11
     BULK_TOPICS = 12  # a stream a word
     START_DOCUMENTS = 13
+    ATOMS = 14  # a number a document
+    ATOM_SEEDS = 15
+    ATOM_ORDER = 16
+    GROUPS = 17
+    FOLDS = 18  # a number a document
+    SETTINGS = 19
+    CALIBRATED_DOCUMENTS = 20  # a number a document
+    SAMPLE = 21  # a number a document
 
 
 @njit(cache=True, nogil=True)
@@ -111,3 +121,21 @@ def stream(seed: int, chain: int, sweep: int, step: Step) -> np.uint64:
 def generator(seed: int, chain: int, sweep: int, step: Step) -> np.random.Generator:
     """A numpy generator at this address, for the few draws that need a gamma or a beta distribution."""
     return np.random.Generator(np.random.Philox(key=int(stream(seed, chain, sweep, step))))
+
+
+def chosen(documents: Array, size: int, seed: int, step: Step) -> Array:
+    """int[...]: up to `size` of the documents, by the numbers that they have in the stream; in their order."""
+    if documents.size <= size:
+        return documents
+    numbers = numbers_of(stream(seed, 0, 0, step), documents)
+    picked: Array = documents[np.sort(np.argsort(numbers, kind="stable")[: max(size, 0)])]
+    return picked
+
+
+@njit(cache=True, nogil=True)
+def numbers_of(key, positions):  # type: ignore[no-untyped-def]
+    """The numbers at some positions of a stream, float64[size]."""
+    numbers = np.empty(positions.size)
+    for i in range(positions.size):
+        numbers[i] = uniform(key, positions[i])
+    return numbers

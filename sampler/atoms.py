@@ -1,0 +1,237 @@
+"""Atoms: many more categories than there can be, found with all labels hidden.
+
+A document is a bag of effective counts v_dw; an atom a has a word distribution psi_a ~ Dir(beta, ..., beta), integrated
+out. Documents move to atom a with the probability
+
+    p(a) ∝ m_a exp sum_w v_dw [ log(beta + N_aw) - log(V beta + N_a) ]        (counts without the document)
+
+A start seeds the atoms by spherical k-means; then a fixed number of sweeps. A sweep takes the documents in batches:
+those of one batch see the same counts and move at the same time, on any number of threads to the same atoms. It is an
+optimizer: what atoms it ends with is tried, not integrated over, so there are several starts of every setting.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from sampler import streams
+from sampler.bags import Bags
+from sampler.corpus import Array
+from sampler.streams import Step
+from sampler.workers import Workers
+
+N_BATCHES = 8  # of a sweep; with one, neighbors swap places for ever; more gain nothing
+K_MEANS_ROUNDS = 4
+PIECE = 512  # documents or words that a worker takes at once
+
+
+class Atoms(NamedTuple):
+    """Counts of A atoms, for documents that are in them."""
+
+    words: Array  # float32[V, A], N_aw
+    total: Array  # float64[A], N_a
+    size: Array  # float64[A], m_a, documents
+
+
+def share(workers: Workers, size: int, kernel: Callable[..., None], *arguments: Any) -> None:
+    """Let the workers call kernel(*arguments, first, end) for all ranges of numbers below size."""
+    pieces = [(first, min(first + PIECE, size)) for first in range(0, size, PIECE)]
+    workers.share(lambda worker, first, end: kernel(*arguments, first, end), pieces)
+
+
+def seed_atoms(bags: Bags, unit_rows: Array, n_atoms: int, key: np.uint64, workers: Workers) -> Array:
+    """int32[D]: atoms of documents by spherical k-means over rows of length 1, float32[E].
+
+    Each center is a document drawn with probability proportional to (1 - s)^2, where s is its cosine to the nearest
+    center so far (k-means++, Arthur and Vassilvitskii 2007). Empty documents go to atom 0.
+    """
+    nearest = np.zeros(bags.n_documents, np.int32)
+    cosine = np.zeros(bags.n_documents, np.float32)
+    column = np.zeros(bags.n_words, np.float32)
+    is_empty = bags.is_empty
+    rows = (bags.offsets, bags.words, unit_rows)
+    for atom in range(n_atoms):
+        distance = np.where(is_empty, 0.0, np.maximum(1.0 - cosine.astype(np.float64), 0.0) ** 2)
+        cumulative = np.cumsum(distance)
+        drawn = np.searchsorted(cumulative, streams.uniform(key, atom) * cumulative[-1], side="right")
+        center = min(int(drawn), bags.n_documents - 1)
+        own = slice(bags.offsets[center], bags.offsets[center + 1])
+        column[bags.words[own]] = unit_rows[own]
+
+        share(workers, bags.n_documents, approach_center, *rows, column, atom, cosine, nearest)
+        column[bags.words[own]] = 0.0
+    for _ in range(K_MEANS_ROUNDS):
+        centers = np.zeros((bags.n_words, n_atoms), np.float32)
+        add_rows(bags.offsets, bags.words, unit_rows, nearest, centers)
+        centers /= np.maximum(np.sqrt((centers.astype(np.float64) ** 2).sum(axis=0)), 1e-12).astype(np.float32)
+
+        share(workers, bags.n_documents, find_nearest, *rows, centers, nearest)
+    return nearest
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def approach_center(offsets, words, values, column, atom, cosine, nearest, first, end):  # type: ignore[no-untyped-def]
+    """Note the new center for documents that are nearer to it than to all before."""
+    for d in range(first, end):
+        s = np.float32(0.0)
+        for e in range(offsets[d], offsets[d + 1]):
+            s += values[e] * column[words[e]]
+        if s > cosine[d]:
+            cosine[d], nearest[d] = s, atom
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def add_rows(offsets, words, values, atom, table):  # type: ignore[no-untyped-def]
+    """Add the entries of each document to its atom's column of float32[V, A]."""
+    for d in range(atom.size):
+        for e in range(offsets[d], offsets[d + 1]):
+            table[words[e], atom[d]] += values[e]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def find_nearest(offsets, words, values, centers, nearest, first, end):  # type: ignore[no-untyped-def]
+    """The center with the highest cosine, for documents that have a word."""
+    n_atoms = centers.shape[1]
+    score = np.empty(n_atoms, np.float32)
+    for d in range(first, end):
+        if offsets[d] == offsets[d + 1]:
+            continue
+        score[:] = 0.0
+        for e in range(offsets[d], offsets[d + 1]):
+            x, w = values[e], words[e]
+            for a in range(n_atoms):
+                score[a] += x * centers[w, a]
+        nearest[d] = np.argmax(score)
+
+
+def count(bags: Bags, values: Array, atom: Array, n_atoms: int) -> Atoms:
+    """The counts of n_atoms atoms under an assignment int32[D]; empty documents count for nothing."""
+    words = np.zeros((bags.n_words, n_atoms), np.float32)
+    add_rows(bags.offsets, bags.words, values, atom, words)
+    total = np.bincount(np.repeat(atom, np.diff(bags.offsets)), values, minlength=n_atoms)
+    size = np.bincount(atom[~bags.is_empty], minlength=n_atoms).astype(np.float64)
+    return Atoms(words, total, size)
+
+
+def settle(
+    bags: Bags, values: Array, atom: Array, beta: float, n_sweeps: int, address: tuple[int, int], workers: Workers
+) -> Array:
+    """int32[D]: the atoms after the sweeps, numbered without a gap; `atom` is where the documents start.
+
+    `values` are effective counts float32[E]; `address` is seed and number of the run, for the random streams.
+    O(sweeps (E A + V A)) time.
+    """
+    atom, n_atoms = atom.copy(), int(atom.max(initial=0)) + 1
+    counts = count(bags, values, atom, n_atoms)
+    length = np.bincount(bags.document, values, minlength=bags.n_documents)
+    rows = (bags.offsets, bags.words, values)
+    logs = np.log(counts.words + np.float32(beta))
+    with_words = np.flatnonzero(~bags.is_empty)
+    for sweep in range(n_sweeps):
+        seed, run = address
+        key = streams.stream(seed, run, sweep, Step.ATOMS)
+        order = streams.generator(seed, run, sweep, Step.ATOM_ORDER).permutation(with_words)
+        for b in range(N_BATCHES):
+            batch = np.sort(order[b::N_BATCHES])
+            chosen = np.empty(batch.size, np.int32)
+
+            log_total = np.log(bags.n_words * beta + counts.total)
+            share(
+                workers, batch.size, choose_atoms, *rows, length, batch, atom,
+                *counts, logs, log_total, beta, key, chosen,
+            )  # fmt: skip
+            move(*rows, length, batch, chosen, atom, *counts, beta, logs)
+    return without_gaps(atom, with_words)
+
+
+def without_gaps(atom: Array, documents: Array) -> Array:
+    """int32[D]: the atoms of these documents numbered from 0 in their order; all others are in atom 0."""
+    numbered = np.zeros(atom.size, np.int32)
+    numbered[documents] = np.unique(atom[documents], return_inverse=True)[1]
+    return numbered
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def choose_atoms(  # type: ignore[no-untyped-def]
+    offsets, words, values, length, batch, atom, counts, total, size, logs, log_total, beta, key, chosen, first, end
+):  # fmt: skip
+    """Draw an atom for each document of the batch; counts are those without the document itself."""
+    n_words, n_atoms = counts.shape
+    score, weight = np.empty(n_atoms, np.float32), np.empty(n_atoms)
+    for i in range(first, end):
+        d = batch[i]
+        own = atom[d]
+        score[:] = 0.0
+        own_score = 0.0
+        for e in range(offsets[d], offsets[d + 1]):
+            w, x = words[e], values[e]
+            for a in range(n_atoms):
+                score[a] += x * logs[w, a]
+            own_score += x * math.log(max(counts[w, own] - x, np.float32(0.0)) + beta)
+        best = -math.inf
+        for a in range(n_atoms):
+            if a == own:
+                rest, others = max(total[a] - length[d], 0.0), size[a] - 1.0
+                # an atom of its own: as a new one with gamma = 1
+                weight[a] = own_score - length[d] * math.log(n_words * beta + rest) + math.log(max(others, 1.0))
+            elif size[a] > 0.0:
+                weight[a] = score[a] - length[d] * log_total[a] + math.log(size[a])
+            else:
+                weight[a] = -math.inf
+            best = max(best, weight[a])
+        for a in range(n_atoms):
+            weight[a] = math.exp(weight[a] - best)
+        chosen[i] = streams.pick(weight, n_atoms, streams.uniform(key, d))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def move(offsets, words, values, length, batch, chosen, atom, counts, total, size, beta, logs):  # type: ignore[no-untyped-def]
+    """Move the documents of the batch to their chosen atoms, one after the other, so that sums have one order.
+
+    `logs` float32[V, A] stays log(beta + N_aw).
+    """
+    smoothing = np.float32(beta)
+    for i in range(batch.size):
+        d = batch[i]
+        old, new = atom[d], chosen[i]
+        if old == new:
+            continue
+        atom[d] = new
+        size[old] -= 1.0
+        size[new] += 1.0
+        total[old] -= length[d]
+        total[new] += length[d]
+        for e in range(offsets[d], offsets[d + 1]):
+            w, x = words[e], values[e]
+            counts[w, old] = max(counts[w, old] - x, np.float32(0.0))
+            counts[w, new] += x
+            logs[w, old] = math.log(counts[w, old] + smoothing)
+            logs[w, new] = math.log(counts[w, new] + smoothing)
+
+
+def assign(bags: Bags, values: Array, atoms: Atoms, beta: float, workers: Workers) -> Array:
+    """int32[D]: the most likely atom of documents that are in none; 0 for empty ones."""
+    logs = np.log(atoms.words + np.float32(beta)) - np.log(bags.n_words * beta + atoms.total).astype(np.float32)
+    log_size = np.log(np.maximum(atoms.size, 1e-9)).astype(np.float32)
+    found = np.zeros(bags.n_documents, np.int32)
+
+    share(workers, bags.n_documents, find_most_likely, bags.offsets, bags.words, values, logs, log_size, found)
+    return found
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def find_most_likely(offsets, words, values, logs, log_size, found, first, end):  # type: ignore[no-untyped-def]
+    """The atom with the highest log probability."""
+    score = np.empty_like(log_size)
+    for d in range(first, end):
+        if offsets[d] == offsets[d + 1]:
+            continue
+        score[:] = log_size
+        for e in range(offsets[d], offsets[d + 1]):
+            x, w = values[e], words[e]
+            for a in range(score.size):
+                score[a] += x * logs[w, a]
+        found[d] = np.argmax(score)

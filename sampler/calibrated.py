@@ -1,0 +1,453 @@
+"""The calibrated model, step by step, as the worker drives it; docs/calibrated.md tells it in plain words.
+
+    atom_run          over-complete categories of all documents, labels hidden; reused when labels change
+    calibration_step  known or new (propensity), then groups of both sides under every setting
+    calibration       the settings and their weights
+    start, sweep      a chain: each sweep draws a setting, the groups of its atoms and every document's category
+    conclude          the chains' answers pooled, refined, and judged
+
+The target of a chain, documents independent given setting s, groups c and the atoms of the chain:
+
+    p(s, c, z) = weight_s  p_s(c)  prod_d [ known_d  if z_d = category_d,  1 - known_d  if z_d = group of d's atom ]
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sampler import granularity, pooling, streams
+from sampler.atoms import assign, count, seed_atoms, settle
+from sampler.bags import WEIGHTINGS, Bags, bag, effective_counts, select, tf_idf
+from sampler.chain import with_answers
+from sampler.checkpoint import CheckpointError, pack, unpack
+from sampler.consensus import NONE, Consensus
+from sampler.corpus import UNLABELED, Array, Corpus, fingerprint
+from sampler.digest import next_digest
+from sampler.granularity import KNOWN, NEW, Scores, Setting, Side
+from sampler.grouping import AtomRows, atom_rows, log_target, regroup
+from sampler.hyperparameters import CalibratedHyperparameters
+from sampler.propensity import Propensity, propensity
+from sampler.refinement import consensus_of, refine
+from sampler.state import Tally, no_tally, smallest
+from sampler.streams import Step
+from sampler.workers import Workers
+
+SIDES = (KNOWN, NEW)
+SAME = 0.5  # Jaccard index from which on a group is one that was seen before
+FIRST_RUN = 1  # run 0 of the streams belongs to the atoms of the whole corpus
+FIRST_CHAIN_RUN = 1_000  # of a chain's own start
+DOUBTFUL = 0.5  # a label with less probability is listed by the audit
+
+Arrays = dict[str, Array]
+
+
+def words_digest(corpus: Corpus) -> str:
+    """SHA-256 in hex of all that atoms are made from: the words and where documents begin, not the labels."""
+    hashed = hashlib.sha256(str(corpus.n_words).encode())
+    for array in (corpus.words, corpus.offsets):
+        hashed.update(np.ascontiguousarray(array).data)
+    return hashed.hexdigest()
+
+
+def n_atom_runs(hyperparameters: CalibratedHyperparameters) -> int:
+    """Steps of the unit `atoms`: one for each weighting."""
+    return WEIGHTINGS
+
+
+def atom_run(
+    corpus: Corpus, hyperparameters: CalibratedHyperparameters, seed: int, number: int, workers: Workers
+) -> Arrays:
+    """`atoms` uint16[smoothings, D]: the atoms of all documents under one weighting."""
+    bags = bag(corpus)
+    values = effective_counts(bags, number, hyperparameters.effective_length)
+    sample = streams.chosen(np.flatnonzero(~bags.is_empty), hyperparameters.sample_size, seed, Step.SAMPLE)
+    if sample.size == 0:
+        return {"atoms": np.zeros((len(hyperparameters.smoothings), corpus.n_documents), np.uint16)}
+    part, entries = select(bags, sample)
+    n_atoms = max(min(max(hyperparameters.n_atoms, int(1.5 * sample.size**0.5)), sample.size // 3), 1)
+    seeds = seed_atoms(part, tf_idf(part), n_atoms, streams.stream(seed, 0, 0, Step.ATOM_SEEDS), workers)
+    found = []
+    for smoothing in hyperparameters.smoothings:
+        settled = settle(
+            part, values[entries], seeds, smoothing, hyperparameters.n_atom_sweeps, (seed, number), workers
+        )
+        if sample.size < corpus.n_documents:
+            counts = count(part, values[entries], settled, int(settled.max()) + 1)
+            atom = assign(bags, values, counts, smoothing, workers)
+        else:
+            atom = settled
+        found.append(atom)
+    return {"atoms": np.array(found).astype(np.uint16)}
+
+
+def n_calibration_steps(hyperparameters: CalibratedHyperparameters) -> int:
+    """Steps of the unit `calibrate`: known or new, then each start, side and weighting."""
+    return 1 + hyperparameters.n_starts * len(SIDES) * WEIGHTINGS
+
+
+def calibration_step(
+    corpus: Corpus, hyperparameters: CalibratedHyperparameters, seed: int, runs: list[Arrays], done: list[Arrays],
+    number: int, workers: Workers,
+) -> Arrays:  # fmt: skip
+    """The result of one step from those before it."""
+    bags = bag(corpus)
+    if number == 0:
+        atoms = [atom for run in runs for atom in run["atoms"]]
+        learned = propensity(bags, corpus.labels, corpus.n_known, atoms, hyperparameters, seed, workers)
+        return {name: np.asarray(value) for name, value in learned._asdict().items()}
+    start, which = divmod(number - 1, len(SIDES) * WEIGHTINGS)
+    side, weighting = divmod(which, WEIGHTINGS)
+    part = granularity.side(side, bags, corpus.labels, learned_in(done), hyperparameters, seed)
+    address = (seed, FIRST_RUN + start)
+    groups = granularity.group_side(part, corpus.n_known, weighting, hyperparameters, address, workers)
+    if side == KNOWN:  # the others are there to be grouped with
+        groups = groups[:, granularity.labeled_of(part, corpus.labels)]
+    return {"groups": groups}
+
+
+def learned_in(done: list[Arrays]) -> Propensity:
+    """The result of the first step."""
+    return Propensity(float(done[0]["rate"]), done[0]["known"], done[0]["category"], done[0]["certainty"])
+
+
+class Calibration(NamedTuple):
+    """All that chains share."""
+
+    bags: Bags
+    learned: Propensity
+    new_side: Side
+    settings: list[Setting]  # all
+    scores: Scores
+    seed: int
+    runs: list[Arrays]  # of atoms
+
+    @property
+    def kept(self) -> Array:
+        """int64[...]: the settings that have a weight."""
+        return np.flatnonzero(self.scores.weight > 0)
+
+    def report(self) -> dict[str, Any]:
+        """What a user is told: the labeling rate and the kept settings, best first."""
+        order = self.kept[np.argsort(-self.scores.weight[self.kept], kind="stable")]
+        return {
+            "labeling_rate": None if np.isnan(self.learned.rate) else self.learned.rate,
+            "settings": [
+                {
+                    "weighting": ("flat", "inverse_frequency")[self.settings[s].weighting],
+                    "smoothing": self.settings[s].smoothing,
+                    "power": self.settings[s].power,
+                    "given_back": float(self.scores.given_back[s]),
+                    "stability": float(self.scores.stability[s]),
+                    "weight": float(self.scores.weight[s]),
+                }
+                for s in order
+            ],
+        }
+
+
+def calibration(
+    corpus: Corpus, hyperparameters: CalibratedHyperparameters, seed: int, runs: list[Arrays], done: list[Arrays]
+) -> Calibration:
+    """Read the calibration from the results of all steps."""
+    bags, learned = bag(corpus), learned_in(done)
+    known_side, new_side = (
+        granularity.side(number, bags, corpus.labels, learned, hyperparameters, seed) for number in SIDES
+    )
+    groups: dict[int, list[Array]] = {KNOWN: [], NEW: []}
+    for first in range(1, len(done), WEIGHTINGS):
+        side = (first - 1) // WEIGHTINGS % len(SIDES)
+        groups[side].append(np.concatenate([step["groups"] for step in done[first : first + WEIGHTINGS]]))
+    labels = corpus.labels[known_side.documents[granularity.labeled_of(known_side, corpus.labels)]]
+    scores = granularity.score(groups[KNOWN], labels, corpus.n_known, groups[NEW], hyperparameters)
+    return Calibration(bags, learned, new_side, granularity.settings(hyperparameters), scores, seed, runs)
+
+
+class Draw(NamedTuple):
+    """What one sweep of a calibrated chain leaves in the trace."""
+
+    sweep: int
+    n_categories: int
+    n_new: int
+    n_new_with_documents: int
+    log_joint: float  # log p_s(c) in nats, up to a constant of setting and atoms
+    setting: int
+
+
+class Grouped(NamedTuple):
+    """The atoms that a chain has under one weighting and smoothing."""
+
+    atom: Array  # int64[D], of every unlabeled document with a word
+    rows: AtomRows  # of the new side's documents alone
+
+
+@dataclass
+class CalibratedState:
+    """Where a chain stands; swept in place."""
+
+    fingerprint: str
+    seed: int
+    chain: int
+    n_sweeps: int
+    n_born: int  # identities given out so far; the known categories have the first ones
+    tally: Tally
+    digest: str
+    atoms: dict[tuple[int, float], Grouped]  # by weighting and smoothing
+    groups: dict[int, Array]  # of each kept setting, int64[A]
+    members: list[Array] = field(default_factory=list)  # new documents of each new identity when it was first seen
+    setting: int = NONE  # of the last sweep
+    identity: Array = field(default_factory=lambda: np.empty(0, np.int64))  # of the slots of the last sweep
+
+
+def start(
+    corpus: Corpus, hyperparameters: CalibratedHyperparameters, calibrated: Calibration, seed: int, chain: int,
+    workers: Workers,
+) -> CalibratedState:  # fmt: skip
+    """A chain before its first sweep, with a start of its own."""
+    mark = fingerprint(corpus)
+    given = f"{mark} {seed} {chain} calibrated {sorted(asdict(hyperparameters).items())}"
+    state = CalibratedState(
+        mark, seed, chain, 0, corpus.n_known, no_tally(), hashlib.sha256(given.encode()).hexdigest(), {}, {}
+    )
+    part, address = calibrated.new_side, (seed, FIRST_CHAIN_RUN + chain)
+    if part.documents.size == 0:
+        return state
+    seeds = granularity.start_atoms(part, corpus.n_known, hyperparameters, address, workers)
+    powers = sorted(hyperparameters.powers)
+    for s in calibrated.kept:
+        setting = calibrated.settings[s]
+        which = (setting.weighting, setting.smoothing)
+        if which not in state.atoms:
+            own, rows = granularity.settled(part, seeds, *which, hyperparameters, address, workers)
+            state.atoms[which] = Grouped(spread(calibrated, own, *which, hyperparameters, workers), rows)
+        path = powers[: powers.index(setting.power) + 1]
+        state.groups[int(s)] = granularity.group_by_power(
+            state.atoms[which].rows, setting.smoothing, path, address
+        )[-1]  # fmt: skip
+    return state
+
+
+def spread(
+    calibrated: Calibration, own: Array, weighting: int, smoothing: float,
+    hyperparameters: CalibratedHyperparameters, workers: Workers,
+) -> Array:  # fmt: skip
+    """int64[D]: the atoms of the new side's documents, and for all others the most likely ones."""
+    bags, part = calibrated.bags, calibrated.new_side
+    values = effective_counts(bags, weighting, hyperparameters.effective_length)
+    of_side, entries = select(bags, part.documents)
+    counts = count(of_side, values[entries], own, int(own.max()) + 1)
+    atom = assign(bags, values, counts, smoothing, workers).astype(np.int64)
+    atom[part.documents] = own
+    return atom
+
+
+def sweep(
+    corpus: Corpus, hyperparameters: CalibratedHyperparameters, calibrated: Calibration, state: CalibratedState,
+    workers: Workers,
+) -> Draw:  # fmt: skip
+    """Draw a setting, sweep its groups, and name them by the documents that they share with groups seen before."""
+    state.n_sweeps += 1
+    if not state.groups:
+        state.digest = next_digest(state.digest, [], 0.0, 0.0)
+        return Draw(state.n_sweeps, corpus.n_known, 0, 0, 0.0, NONE)
+    u = streams.uniform(streams.stream(state.seed, state.chain, state.n_sweeps, Step.SETTINGS), 0)
+    state.setting = int(
+        calibrated.kept[streams.pick(calibrated.scores.weight[calibrated.kept], calibrated.kept.size, u)]
+    )
+    setting = calibrated.settings[state.setting]
+    grouped = state.atoms[setting.weighting, setting.smoothing]
+    key = streams.stream(state.seed, state.chain, state.n_sweeps, Step.GROUPS)
+    group = regroup(grouped.rows, state.groups[state.setting], setting.smoothing, [setting.power], 1, key)[0]
+    state.groups[state.setting] = group
+    state.identity = np.concatenate([np.arange(corpus.n_known), name_groups(corpus, calibrated, state)])
+    state.digest = next_digest(state.digest, [group, state.identity], 0.0, 0.0)
+    answers = document_categories(corpus, calibrated, state)
+    n_new = int(group.max()) + 1
+    n_held = np.unique(answers[answers >= corpus.n_known]).size
+    log_p = log_target(grouped.rows, group, setting.smoothing, setting.power)
+    return Draw(state.n_sweeps, corpus.n_known + n_new, n_new, n_held, log_p, state.setting)
+
+
+def name_groups(corpus: Corpus, calibrated: Calibration, state: CalibratedState) -> Array:
+    """int64[G]: the identity of each group; those that are alike to none that was seen before get new ones."""
+    setting = calibrated.settings[state.setting]
+    documents = calibrated.new_side.documents
+    group_of = state.groups[state.setting][state.atoms[setting.weighting, setting.smoothing].atom[documents]]
+    n_groups = int(state.groups[state.setting].max()) + 1
+    identity = np.full(n_groups, NONE, np.int64)
+    if state.members:
+        seen = np.repeat(np.arange(len(state.members)), [member.size for member in state.members])
+        shared = np.zeros((n_groups, len(state.members)))
+        np.add.at(shared, (group_of[np.concatenate(state.members)], seen), 1.0)
+        sizes = np.bincount(group_of, minlength=n_groups)
+        jaccard = shared / (sizes[:, None] + np.bincount(seen)[None, :] - shared)
+        group, other = np.nonzero(jaccard >= SAME)
+        for i in np.argsort(-jaccard[group, other], kind="stable"):
+            if identity[group[i]] == NONE and corpus.n_known + other[i] not in identity:
+                identity[group[i]] = corpus.n_known + other[i]
+    for g in np.flatnonzero(identity == NONE):
+        identity[g] = state.n_born
+        state.n_born += 1
+        state.members.append(np.flatnonzero(group_of == g))
+    return identity
+
+
+def document_categories(corpus: Corpus, calibrated: Calibration, state: CalibratedState) -> Array:
+    """int32[D]: the slot that each unlabeled document is in after this sweep, NONE for the rest.
+
+    Known categories have the first slots, groups the ones behind.
+    """
+    is_asked = (corpus.labels == UNLABELED) & ~calibrated.bags.is_empty
+    learned = calibrated.learned
+    if not state.groups:
+        return np.where(is_asked, learned.category, NONE).astype(np.int32)
+    setting = calibrated.settings[state.setting]
+    atom = state.atoms[setting.weighting, setting.smoothing].atom
+    group = corpus.n_known + state.groups[state.setting][atom]
+    key = streams.stream(state.seed, state.chain, state.n_sweeps, Step.CALIBRATED_DOCUMENTS)
+    is_known = streams.numbers_of(key, np.arange(corpus.n_documents)) < learned.known
+    return np.where(is_asked, np.where(is_known, learned.category, group), NONE).astype(np.int32)
+
+
+def keep(corpus: Corpus, calibrated: Calibration, state: CalibratedState) -> None:
+    """Add the state's answers to the tally of kept draws."""
+    identity = state.identity if state.groups else np.arange(corpus.n_known)
+    answers = document_categories(corpus, calibrated, state)
+    state.tally = with_answers(state.tally, corpus.labels, answers, identity)
+
+
+def dump(state: CalibratedState) -> bytes:
+    """The state as bytes; equal states give equal bytes."""
+    facts = {
+        "corpus": state.fingerprint,
+        "seed": state.seed,
+        "chain": state.chain,
+        "n_sweeps": state.n_sweeps,
+        "n_born": state.n_born,
+        "n_draws": state.tally.n_draws,
+        "digest": state.digest,
+        "setting": state.setting,
+        "atoms": list(state.atoms),
+        "groups": list(state.groups),
+    }
+    lengths = np.array([member.size for member in state.members], np.int64)
+    arrays = {
+        "tally_document": state.tally.document,
+        "tally_identity": smallest(state.tally.identity),
+        "tally_hits": smallest(state.tally.hits),
+        "member_ends": np.cumsum(lengths),
+        "members": smallest(np.concatenate([np.empty(0, np.int64), *state.members])),
+        "identity": state.identity,
+    }
+    arrays |= {f"atom_{i}": smallest(grouped.atom) for i, grouped in enumerate(state.atoms.values())}
+    arrays |= {f"group_{i}": smallest(group) for i, group in enumerate(state.groups.values())}
+    return pack(facts, arrays)
+
+
+def load(
+    corpus: Corpus, hyperparameters: CalibratedHyperparameters, calibrated: Calibration, data: bytes
+) -> CalibratedState:
+    """The state that was dumped. Raises CheckpointError for another corpus or damaged bytes."""
+    facts, arrays = unpack(data)
+    if facts["corpus"] != fingerprint(corpus):
+        raise CheckpointError("the checkpoint belongs to another corpus")
+    try:
+        return restored(hyperparameters, calibrated, facts, arrays)
+    except (KeyError, IndexError) as error:
+        raise CheckpointError(f"the checkpoint does not fit: {error!r}") from error
+
+
+def restored(
+    hyperparameters: CalibratedHyperparameters, calibrated: Calibration, facts: Mapping[str, Any], arrays: Arrays
+) -> CalibratedState:
+    """The state of these facts and arrays; the atoms' counts are counted again."""
+    part = calibrated.new_side
+    atoms = {}
+    for i, (weighting, smoothing) in enumerate(facts["atoms"]):
+        atom = arrays[f"atom_{i}"].astype(np.int64)
+        own = atom[part.documents].astype(np.int32)
+        counts = count(part.bags, part.values[weighting], own, int(own.max(initial=0)) + 1)
+        atoms[weighting, smoothing] = Grouped(atom, atom_rows(counts))
+    return CalibratedState(
+        fingerprint=facts["corpus"],
+        seed=facts["seed"],
+        chain=facts["chain"],
+        n_sweeps=facts["n_sweeps"],
+        n_born=facts["n_born"],
+        tally=Tally(
+            facts["n_draws"],
+            arrays["tally_document"],
+            arrays["tally_identity"].astype(np.int64),
+            arrays["tally_hits"].astype(np.int32),
+        ),
+        digest=facts["digest"],
+        atoms=atoms,
+        groups={s: arrays[f"group_{i}"].astype(np.int64) for i, s in enumerate(facts["groups"])},
+        members=[m.astype(np.int64) for m in np.split(arrays["members"], arrays["member_ends"])[:-1]],
+        setting=facts["setting"],
+        identity=arrays["identity"],
+    )
+
+
+class Audit(NamedTuple):
+    """Labeled documents whose label is doubtful, the least likely first."""
+
+    document: Array  # int64[n]
+    probability: Array  # float64[n], of its own label, by fits that left the document out
+    suggested: Array  # int64[n], the most likely category
+    suggested_probability: Array  # float64[n]
+
+
+class Conclusion(NamedTuple):
+    """The answers of all chains together."""
+
+    consensus: Consensus
+    stability: Array  # float64[D]
+    category_stability: Array  # float64[K]
+    diagnostics: dict[str, Any]  # as JSON has it
+    audit: Audit
+
+
+def conclude(
+    corpus: Corpus, hyperparameters: CalibratedHyperparameters, calibrated: Calibration,
+    states: list[CalibratedState], traces: Mapping[str, Array], workers: Workers,
+) -> Conclusion:  # fmt: skip
+    """Pool the chains, refine the categories that they agree on, and judge how far they can be trusted.
+
+    `traces` has kept draws float64[C, S] of quantities by name.
+    """
+    pooled = pooling.pool(corpus, [state.tally for state in states])
+    refined = refine(
+        calibrated.bags, corpus.labels, pooled.consensus.category, pooled.consensus.n_categories, hyperparameters,
+        calibrated.seed, workers,
+    )  # fmt: skip
+    consensus, column = consensus_of(refined, corpus.labels, corpus.n_known)
+    chains = [pooling.read(corpus, state.tally) for state in states]
+    stability, category_stability = pooling.stability(corpus, consensus, chains)
+    verdict = pooling.verdict(pooled, traces)
+    diagnostics = {
+        "verdict": verdict.level,
+        "reasons": list(verdict.reasons),
+        "agreement": pooled.agreement.tolist(),
+        "temperature": refined.temperature,
+    }
+    return Conclusion(
+        consensus, stability, category_stability, diagnostics, audit(corpus, calibrated, refined.probability[:, column])
+    )
+
+
+def audit(corpus: Corpus, calibrated: Calibration, probability: Array) -> Audit:
+    """The labeled documents whose own label is DOUBTFUL. None is changed."""
+    labeled = np.flatnonzero((corpus.labels != UNLABELED) & ~calibrated.bags.is_empty)
+    own = probability[labeled, corpus.labels[labeled]].astype(np.float64)
+    order = np.argsort(own, kind="stable")
+    doubtful = labeled[order][own[order] < DOUBTFUL]
+    likeliest = probability[doubtful].argmax(axis=1)
+    return Audit(
+        doubtful,
+        probability[doubtful, corpus.labels[doubtful]].astype(np.float64),
+        likeliest,
+        probability[doubtful, likeliest].astype(np.float64),
+    )

@@ -1,0 +1,193 @@
+"""How fine the categories are: settings of weighting, beta and omega, and how much each of them is to be trusted.
+
+The documents of the known categories are grouped as if nobody had named them, and so are the new ones, each side by
+itself, under every setting and from several starts. A setting is good if it gives the known categories back, and if it
+finds the same new categories from every start:
+
+    score = (balanced NMI + balanced ARI) / 2  +  stability_weight * (agreement of the starts on the new side)
+            - smoothing_weight * (log10 beta / center)^2 - power_weight * (omega - center)^2
+
+The last two are a prior that decides where few known categories leave the score flat.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import entr
+
+from sampler import streams
+from sampler.atoms import count, seed_atoms, settle
+from sampler.bags import WEIGHTINGS, Bags, effective_counts, select, squeeze, tf_idf
+from sampler.corpus import UNLABELED, Array
+from sampler.grouping import AtomRows, atom_rows, regroup
+from sampler.hyperparameters import CalibratedHyperparameters
+from sampler.metrics import ari
+from sampler.propensity import Propensity
+from sampler.streams import Step
+from sampler.workers import Workers
+
+KNOWN, NEW = 0, 1  # the sides
+REGROUPINGS = 4  # Gibbs sweeps at each power
+
+
+class Side(NamedTuple):
+    """Some of the documents, as bags over the words that they use, with effective counts of both weightings."""
+
+    documents: Array  # int64[n]
+    bags: Bags
+    values: tuple[Array, ...]  # float32[E] each
+
+
+class Setting(NamedTuple):
+    """One granularity."""
+
+    weighting: int  # 0: all words alike, 1: by inverse document frequency
+    smoothing: float  # beta
+    power: float  # omega
+
+
+def settings(hyperparameters: CalibratedHyperparameters) -> list[Setting]:
+    """All settings, in the order of scores; powers vary first."""
+    return [
+        Setting(weighting, smoothing, power)
+        for weighting in range(WEIGHTINGS)
+        for smoothing in hyperparameters.smoothings
+        for power in sorted(hyperparameters.powers)
+    ]
+
+
+def side(
+    number: int, bags: Bags, labels: Array, learned: Propensity, hyperparameters: CalibratedHyperparameters, seed: int
+) -> Side:
+    """The known or the new side: labeled documents and those more likely known than new, or the others."""
+    is_known = learned.known >= 0.5
+    documents = np.flatnonzero((is_known if number == KNOWN else ~is_known) & ~bags.is_empty)
+    return side_of(bags, streams.chosen(documents, hyperparameters.sample_size, seed, Step.SAMPLE), hyperparameters)
+
+
+def side_of(bags: Bags, documents: Array, hyperparameters: CalibratedHyperparameters) -> Side:
+    """These documents as a side. Their words weigh what they weigh in the whole corpus."""
+    chosen, entries = select(bags, documents)
+    values = tuple(
+        effective_counts(bags, weighting, hyperparameters.effective_length)[entries] for weighting in range(WEIGHTINGS)
+    )
+    return Side(documents, squeeze(chosen), values)
+
+
+def n_seeds(n_documents: int, n_known: int, hyperparameters: CalibratedHyperparameters) -> int:
+    """Atoms that a start of a side begins with."""
+    return max(min(max(hyperparameters.n_atoms, 3 * n_known), n_documents // 3), 1)
+
+
+def start_atoms(
+    part: Side, n_known: int, hyperparameters: CalibratedHyperparameters, address: tuple[int, int], workers: Workers
+) -> Array:
+    """int32[n]: the atoms that k-means gives to the documents of a side, which every setting starts from."""
+    n_atoms = n_seeds(part.documents.size, n_known, hyperparameters)
+    key = streams.stream(*address, 0, Step.ATOM_SEEDS)
+    return seed_atoms(part.bags, tf_idf(part.bags), n_atoms, key, workers)
+
+
+def settled(
+    part: Side, seeds: Array, weighting: int, smoothing: float, hyperparameters: CalibratedHyperparameters,
+    address: tuple[int, int], workers: Workers,
+) -> tuple[Array, AtomRows]:  # fmt: skip
+    """The atoms int32[n] of a side's documents under a weighting and a smoothing, and their counts."""
+    values = part.values[weighting]
+    atom = settle(part.bags, values, seeds, smoothing, hyperparameters.n_atom_sweeps, address, workers)
+    return atom, atom_rows(count(part.bags, values, atom, int(atom.max(initial=0)) + 1))
+
+
+def group_by_power(rows: AtomRows, smoothing: float, powers: list[float], address: tuple[int, int]) -> Array:
+    """int64[powers, A]: groups of atoms at each power, each from those of the power before; at first all are apart."""
+    key = streams.stream(*address, 0, Step.GROUPS)
+    return regroup(rows, np.arange(rows.size.size), smoothing, powers, REGROUPINGS, key)
+
+
+def group_side(
+    part: Side, n_known: int, weighting: int, hyperparameters: CalibratedHyperparameters,
+    address: tuple[int, int], workers: Workers,
+) -> Array:  # fmt: skip
+    """uint16[smoothings powers, n]: the groups of a side's documents under all settings of one weighting."""
+    if part.documents.size == 0:
+        return np.zeros((len(hyperparameters.smoothings) * len(hyperparameters.powers), 0), np.uint16)
+    seeds = start_atoms(part, n_known, hyperparameters, address, workers)
+    found = []
+    for smoothing in hyperparameters.smoothings:
+        atom, rows = settled(part, seeds, weighting, smoothing, hyperparameters, address, workers)
+        found.append(group_by_power(rows, smoothing, sorted(hyperparameters.powers), address)[:, atom])
+    return np.concatenate(found).astype(np.uint16)
+
+
+class Scores(NamedTuple):
+    """What speaks for each of S settings, float64[S]."""
+
+    given_back: Array  # how well it gives the known categories back
+    stability: Array  # how far starts agree on the new side
+    score: Array
+    weight: Array  # of the kept ones, 0 for the rest; they sum to 1
+
+
+def score(
+    known: list[Array], labels: Array, n_known: int, new: list[Array], hyperparameters: CalibratedHyperparameters
+) -> Scores:
+    """Score all settings by their groups int[S, n] from each start: of labeled documents, and of the new side."""
+    all_settings = settings(hyperparameters)
+    can_tell = n_known > 1 and labels.size > 0  # one category alone is given back best by never parting anything
+    given_back = np.array(
+        [
+            np.mean([balanced(labels, groups[s], n_known) for groups in known]) if can_tell else 0.0
+            for s in range(len(all_settings))
+        ]
+    )
+    stability = np.array([agreement([groups[s] for groups in new]) for s in range(len(all_settings))])
+    smoothing = np.log10([setting.smoothing for setting in all_settings])
+    power = np.array([setting.power for setting in all_settings])
+    total = (
+        given_back
+        + hyperparameters.stability_weight * stability
+        - hyperparameters.smoothing_weight * (smoothing - np.log10(hyperparameters.smoothing_center)) ** 2
+        - hyperparameters.power_weight * (power - hyperparameters.power_center) ** 2
+    )
+    best = total.max()
+    order = np.argsort(-total, kind="stable")[: hyperparameters.n_settings]
+    kept = order[total[order] >= best - hyperparameters.score_window]
+    weight = np.zeros(total.size)
+    weight[kept] = np.exp((total[kept] - best) / hyperparameters.score_scale)
+    return Scores(given_back, stability, total, weight / weight.sum())
+
+
+def balanced(labels: Array, groups: Array, n_known: int) -> float:
+    """Mean of NMI and ARI between labels int[n] and groups, every label with the same total weight.
+
+    Two huge categories would else decide for all.
+    """
+    table = np.zeros((n_known, int(groups.max(initial=0)) + 1))
+    np.add.at(table, (labels, groups), 1.0)
+    table = table[table.sum(axis=1) > 0]
+    shares = table / table.sum(axis=1, keepdims=True) / table.shape[0]
+    rows, columns = shares.sum(axis=1), shares.sum(axis=0)
+    entropies = entr(rows).sum() + entr(columns).sum()
+    nmi = 2.0 * (entropies - entr(shares).sum()) / max(entropies, 1e-12)
+    expected = (rows**2).sum() * (columns**2).sum()
+    most = ((rows**2).sum() + (columns**2).sum()) / 2.0
+    rand = ((shares**2).sum() - expected) / (most - expected) if most > expected else 1.0
+    return float((nmi + rand) / 2.0)
+
+
+def agreement(partitions: list[Array]) -> float:
+    """Mean adjusted Rand index over pairs of starts; 0 for a pair of which one leaves everything together.
+
+    A setting that never parts anything agrees with itself for no reason.
+    """
+    found = []
+    for i, first in enumerate(partitions):
+        for second in partitions[:i]:
+            is_parted = first.size > 0 and first.min() < first.max() and second.min() < second.max()
+            found.append(ari(first, second) if is_parted else 0.0)
+    return float(np.mean(found))
+
+
+def labeled_of(part: Side, labels: Array) -> Array:
+    """int64[n]: positions of a side's labeled documents."""
+    return np.flatnonzero(labels[part.documents] != UNLABELED)

@@ -1,0 +1,94 @@
+"""Known or new: how likely each document is of a known category, from which documents happen to bear a label.
+
+If labels are missing at random within the known categories, a document x of a known category bears one with the same
+probability, the labeling rate pi, whatever its text; one of a new category never does. So
+
+    P(labeled | x) = pi P(known | x)        (Elkan and Noto 2008)
+
+and the left side can be learned: labeled against unlabeled documents, by a cross-fitted regression on their words and
+on the atoms that they are in, made monotone and calibrated by isotonic regression on the documents themselves.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import isotonic_regression
+
+from sampler.bags import Bags, tf_idf
+from sampler.corpus import UNLABELED, Array
+from sampler.hyperparameters import CalibratedHyperparameters
+from sampler.regression import Rows, cross_fit, folds, no_weights, with_indicators
+from sampler.streams import Step, chosen
+from sampler.workers import Workers
+
+ATOM_SCALE = 0.69  # length of the part of a row that tells a document's atoms; that of its words is 1
+MOST_SURE = 0.9999  # no document is more surely known than this
+
+
+class Propensity(NamedTuple):
+    """What the labels tell of each document."""
+
+    rate: float  # pi, the share of documents of known categories that bear a label; NaN if none does
+    known: Array  # float32[D], P(known | x, unlabeled); 1 for labeled documents
+    category: Array  # int32[D], the most likely known category; the label of labeled ones
+    certainty: Array  # float32[D], its probability, given that the document is known
+
+
+def propensity(
+    bags: Bags, labels: Array, n_known: int, atoms: list[Array], hyperparameters: CalibratedHyperparameters,
+    seed: int, workers: Workers,
+) -> Propensity:  # fmt: skip
+    """Learn the propensities of D documents from their words and their atoms, some arrays int[D]."""
+    is_labeled = labels != UNLABELED
+    if n_known == 0 or not (is_labeled & ~bags.is_empty).any():
+        nothing = np.zeros(labels.size, np.float32)
+        return Propensity(np.nan, nothing, np.where(is_labeled, labels, 0).astype(np.int32), nothing)
+    rows = with_indicators(
+        Rows(bags.offsets, bags.words, tf_idf(bags), bags.n_words), atoms, ATOM_SCALE / np.sqrt(max(len(atoms), 1))
+    )
+    target = np.where(is_labeled, labels, n_known)
+    fold = folds(labels.size, hyperparameters.n_folds, seed, 0)
+    trained = trained_on(is_labeled, bags.is_empty, hyperparameters.sample_size, seed)
+    weights = no_weights(rows, n_known + 1, hyperparameters.n_folds)
+    probability = cross_fit(rows, target, trained, fold, hyperparameters.known_penalty, weights, workers).astype(float)
+    among_known = probability[:, :n_known] / np.maximum(probability[:, :n_known].sum(axis=1, keepdims=True), 1e-12)
+    labeled = calibrated(1.0 - probability[:, n_known], is_labeled, ~bags.is_empty)
+    rate = labeling_rate(labeled[~bags.is_empty], is_labeled[~bags.is_empty])
+    known = np.minimum(labeled / rate, MOST_SURE)
+    known = known * (1.0 - rate) / (1.0 - known * rate)
+    return Propensity(
+        rate,
+        np.where(is_labeled, 1.0, known).astype(np.float32),
+        np.where(is_labeled, labels, among_known.argmax(axis=1)).astype(np.int32),
+        np.where(is_labeled, 1.0, among_known.max(axis=1)).astype(np.float32),
+    )
+
+
+def trained_on(is_labeled: Array, is_empty: Array, sample_size: int, seed: int) -> Array:
+    """bool[D]: the documents that the regression learns from: up to half the sample labeled, the rest not."""
+    trained = np.zeros(is_labeled.size, bool)
+    for side, n_most in ((is_labeled & ~is_empty, sample_size // 2), (~is_labeled & ~is_empty, sample_size)):
+        documents = np.flatnonzero(side)
+        trained[chosen(documents, n_most - int(trained.sum()), seed, Step.SAMPLE)] = True
+    return trained
+
+
+def calibrated(score: Array, is_labeled: Array, counts: Array) -> Array:
+    """float64[D]: P(labeled | score), rising with the score, fitted to the documents bool[D] that count."""
+    distinct, place, weight = np.unique(score[counts], return_inverse=True, return_counts=True)
+    share = np.bincount(place, is_labeled[counts]) / weight
+    rising = isotonic_regression(share, weights=weight).x
+    fitted: Array = np.interp(score, distinct, rising)
+    return fitted
+
+
+def labeling_rate(labeled: Array, is_labeled: Array) -> float:
+    """pi: the labeled share of the documents whose own probability of a label is above pi / 2."""
+    rate = float((labeled**2).sum() / labeled.sum())
+    for _ in range(100):
+        known = labeled > rate / 2.0
+        new_rate = float(is_labeled[known].mean())
+        if abs(new_rate - rate) < 1e-9:
+            break
+        rate = new_rate
+    return rate
