@@ -14,23 +14,39 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sampler.corpus import UNLABELED, Array
-from sampler.text import NO_STOP_WORDS, TextOptions, encode
+from sampler.corpus import UNLABELED, Array, Corpus
+from sampler.text import NO_STOP_WORDS, Encoded, TextOptions, encode
 
 MIN_DOCUMENT_FREQUENCY = 16  # the paper keeps words with a document frequency above 15
+# That frequency leaves short texts almost empty, and the stop list takes the words that very short ones live by.
+SHORT, MIN_DOCUMENT_FREQUENCY_SHORT = 30, 5  # tokens of a document, in the mean, after the paper's encoding
+VERY_SHORT, MIN_DOCUMENT_FREQUENCY_VERY_SHORT = 10, 3
 
 
 class Problem(NamedTuple):
     """A corpus with some labels, and the truth about all documents."""
 
     name: str
-    corpus: Any  # sampler.corpus.Corpus
+    corpus: Corpus
     truth: Array  # int64[D], true category; the known ones first, as in the corpus
+    texts: list[str]  # D, for a method that encodes them in its own way
+    names: list[str]  # of the true categories, known ones first: document d is of names[truth[d]]
 
     @property
     def scored(self) -> Array:
         """Unlabeled documents that have a word: those that the paper scores."""
         return np.flatnonzero((self.corpus.labels == UNLABELED) & (self.corpus.lengths > 0))
+
+    @property
+    def n_new(self) -> int:
+        """New categories among the scored documents."""
+        true = self.truth[self.scored]
+        return int(np.unique(true[true >= self.corpus.n_known]).size)
+
+    @property
+    def n_true(self) -> int:
+        """The true number of categories: the known ones, and the new ones among the scored documents."""
+        return self.corpus.n_known + self.n_new
 
 
 def names(folder: Path) -> list[str]:
@@ -47,28 +63,57 @@ def read(folder: Path, name: str, split: int) -> Problem:
             if document["label"] in by_label:
                 by_label[document["label"]].append(document)
     dice = random.Random(split)
-    documents, labels = [], []
+    documents, is_labeled = [], []
     for label, held in by_label.items():
         n_labeled = 0
         if label in definition["known"]:
             dice.shuffle(held)
             n_labeled = round(definition["train_fraction"] * len(held))
         documents += held
-        labels += [label] * n_labeled + [None] * (len(held) - n_labeled)
+        is_labeled += [True] * n_labeled + [False] * (len(held) - n_labeled)
     has_text = "text" in documents[0]
-    encoded = encode(
-        (document["text"] if has_text else as_text(document["counts"]) for document in documents),
-        labels,
-        TextOptions(stop_words="en" if has_text else NO_STOP_WORDS, min_document_frequency=MIN_DOCUMENT_FREQUENCY),
-    )
-    order = encoded.categories + [label for label in by_label if label not in encoded.categories]
-    truth = np.array([order.index(document["label"]) for document in documents])
-    return Problem(name, encoded.corpus, truth)
+    texts = [document["text"] if has_text else as_text(document["counts"]) for document in documents]
+    return pose(name, texts, [document["label"] for document in documents], is_labeled, has_text)
+
+
+def pose(name: str, texts: list[str], categories: list[str], is_labeled: list[bool], has_stop_words: bool) -> Problem:
+    """The problem of finding the category of every document when some are told."""
+    labels = [category if told else None for category, told in zip(categories, is_labeled, strict=True)]
+    encoded = encode_by_length(texts, labels, has_stop_words)
+    order = list(dict.fromkeys(encoded.categories + categories))
+    index = {category: k for k, category in enumerate(order)}
+    truth = np.array([index[category] for category in categories])
+    return Problem(name, encoded.corpus, truth, texts, order)
+
+
+def encode_by_length(texts: list[str], labels: list[str | None], has_stop_words: bool) -> Encoded:
+    """The corpus as the paper encodes it, unless so few tokens are left that the texts are short.
+
+    Texts of fewer than SHORT tokens in the mean keep rarer words; below VERY_SHORT they keep stop words too.
+    """
+    stop_words = "en" if has_stop_words else NO_STOP_WORDS
+    encoded = encode(texts, labels, TextOptions(stop_words, min_document_frequency=MIN_DOCUMENT_FREQUENCY))
+    mean_length = encoded.corpus.n_tokens / encoded.corpus.n_documents
+    if mean_length >= SHORT:
+        return encoded
+    if mean_length >= VERY_SHORT:
+        return encode(texts, labels, TextOptions(stop_words, min_document_frequency=MIN_DOCUMENT_FREQUENCY_SHORT))
+    frequency = MIN_DOCUMENT_FREQUENCY_VERY_SHORT
+    return encode(texts, labels, TextOptions(NO_STOP_WORDS, min_document_frequency=frequency))
 
 
 def as_text(counts: dict[str, int]) -> str:
     """A text with these words; w17 is the word with index 17."""
     return " ".join(word for index, n in counts.items() for word in [f"w{index}"] * n)
+
+
+def small(n_documents: int = 30, n_words: int = 20, length: int = 40) -> Problem:
+    """An easy problem of two known and two new categories, which share no word. `n_documents`, `n_words`: of each."""
+    dice = random.Random(0)
+    categories = [f"category{k}" for k in range(4) for _ in range(n_documents)]
+    texts = [" ".join(f"{category}word{dice.randrange(n_words)}" for _ in range(length)) for category in categories]
+    is_labeled = [k < 2 and d < 0.4 * n_documents for k in range(4) for d in range(n_documents)]
+    return pose("small", texts, categories, is_labeled, has_stop_words=True)
 
 
 def chosen(folder: Path, wanted: Iterable[str]) -> list[str]:
