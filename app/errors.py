@@ -59,6 +59,18 @@ class ResultsNotReady(ServiceError):
     """The job has not succeeded, so it has no results."""
 
 
+class NoAudit(ServiceError):
+    """The job's model audits no labels."""
+
+
+class JobNotTestable(ServiceError):
+    """Only a succeeded calibrated job with two known categories or more can be put to the power test."""
+
+
+class NoPowerTest(ServiceError):
+    """Nobody has asked for a power test of the job."""
+
+
 class BodyTooLarge(ServiceError):
     """The body of the request is larger than the service accepts."""
 

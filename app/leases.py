@@ -16,7 +16,8 @@ from app.errors import LeaseLost
 from app.models import Job, Unit
 
 LIVE = ("queued", "running")
-NEXT_KIND = {"encode": "chain", "chain": "conclude"}  # what is ready once all units of a kind are done
+KINDS = ("encode", "atoms", "calibrate", "chain", "conclude")  # of units, as they follow; not all jobs have all
+LAST = ("conclude", "power")  # kinds after which the job has succeeded; the power test comes when it is asked for
 
 MAX_ATTEMPTS = 3  # claims without a save, after which a unit counts as poison
 RESEND_SECONDS = 30.0  # a ready unit that nobody claimed for so long is sent again
@@ -65,12 +66,13 @@ def saved(
     n_categories: int | None,
     sweeps_per_second: float | None,
     digest: str | None = None,
+    n_steps: int | None = None,
 ) -> bool:
     """Note a leg's progress and extend its lease; False if its job is not live, so that it must stop.
 
-    `digest` is that of the chain's states up to here; None leaves the last one. The fence of every write
-    of a leg: call it first in the transaction that writes. Raises LeaseLost, which undoes the transaction,
-    if the unit is no longer held under this token.
+    `digest` is that of the chain's states or the unit's steps up to here, `n_steps` how many steps there are;
+    None leaves the last one. The fence of every write of a leg: call it first in the transaction that writes.
+    Raises LeaseLost, which undoes the transaction, if the unit is no longer held under this token.
     """
     held = changed(
         session,
@@ -82,6 +84,7 @@ def saved(
             n_categories=n_categories,
             sweeps_per_second=sweeps_per_second,
             digest=Unit.digest if digest is None else digest,
+            n_steps=Unit.n_steps if n_steps is None else n_steps,
         ),
     )
     if not held:
@@ -110,9 +113,10 @@ def release(session: Session, unit_id: int, token: str) -> bool:
 def finish(session: Session, unit_id: int, token: str) -> list[int]:
     """End the last leg of a unit; returns the ids of the units that are ready now, to be sent.
 
-    All chains follow encode, conclude follows the last chain, and after conclude the job has succeeded.
+    All chains follow encode or what a model has in between, conclude follows the last chain, and after conclude
+    the job has succeeded, as it has again after a power test.
     Raises LeaseLost, which undoes the transaction, if the unit is no longer held under this token, or
-    if it concludes a job that is not live: an answer comes neither after the end nor under a pause.
+    if it ends a job that is not live: an answer comes neither after the end nor under a pause.
     """
     done = session.execute(
         held_by(unit_id, token)
@@ -121,9 +125,9 @@ def finish(session: Session, unit_id: int, token: str) -> list[int]:
     ).one_or_none()
     if done is None:
         raise LeaseLost(f"unit {unit_id} is no longer held under {token}")
-    if done.kind == "conclude":
+    if done.kind in LAST:
         if not end_job(session, done.job_id, "succeeded"):
-            raise LeaseLost(f"job {done.job_id} was stopped before it was concluded")
+            raise LeaseLost(f"job {done.job_id} was stopped before its {done.kind} was done")
         return []
     # Chains that finish at once pass here one by one, so that the last one sees all others done.
     status = session.scalar(select(Job.status).where(Job.id == done.job_id).with_for_update(key_share=True))
@@ -132,12 +136,17 @@ def finish(session: Session, unit_id: int, token: str) -> list[int]:
 
 
 def make_ready(session: Session, job_id: str, kind: str) -> list[int]:
-    """Make the units ready that waited for all units of a kind; returns their ids."""
+    """Make the units ready that waited for all units of a kind, those of the next kind that the job has.
+
+    Returns their ids.
+    """
     other = aliased(Unit)
+    kinds = set(session.scalars(select(Unit.kind).where(Unit.job_id == job_id).distinct()))
+    following = next(after for after in KINDS[KINDS.index(kind) + 1 :] if after in kinds)
     unfinished = select(other.id).where(other.job_id == job_id, other.kind == kind, other.status != "done")
     ready = session.scalars(
         update(Unit)
-        .where(Unit.job_id == job_id, Unit.kind == NEXT_KIND[kind], Unit.status == "waiting", ~unfinished.exists())
+        .where(Unit.job_id == job_id, Unit.kind == following, Unit.status == "waiting", ~unfinished.exists())
         .values(status="ready", lease_until=now() + RESEND_SECONDS)
         .returning(Unit.id)
         .execution_options(synchronize_session=False)

@@ -2,9 +2,9 @@
 
     job:   queued -> running -> succeeded | failed | cancelled
            queued | running -> paused by pause, paused -> cancelled by cancel
-           paused | cancelled | failed -> queued by resume, succeeded -> queued by extend
+           paused | cancelled | failed -> queued by resume, succeeded -> queued by extend and by test_power
     unit:  waiting -> ready -> running -> done;  running -> ready when a leg ends or its lease runs out
-           a chain's done -> ready and conclude's done -> waiting by extend
+           a chain's done -> ready and conclude's done -> waiting by extend; a unit `power` is made by test_power
 
 A unit's status tells how far its work is, whatever becomes of the job: under a job that has ended or is
 paused a unit keeps its status, but is neither claimed nor sent. So a resumed job goes on from where it was.
@@ -22,10 +22,23 @@ from sqlalchemy import case, select, update
 from sqlalchemy.orm import Session
 
 from app.db import now
-from app.errors import CorpusNotFound, JobFinished, JobNotExtendable, JobNotFound, JobNotPausable, JobNotResumable
+from app.errors import (
+    CorpusNotFound,
+    JobFinished,
+    JobNotExtendable,
+    JobNotFound,
+    JobNotPausable,
+    JobNotResumable,
+    JobNotTestable,
+)
 from app.leases import LIVE, RESEND_SECONDS, changed, end_job
-from app.models import MAX_SWEEPS, Corpus, Job, Unit
+from app.models import MAX_SWEEPS, Corpus, Encoding, Job, Unit
 
+# Kinds of units between encode and the chains, one unit of each, by model.
+PREPARATIONS: dict[str, tuple[str, ...]] = {"lbpl-ntm": (), "calibrated": ("atoms", "calibrate")}
+AUDITING = ("calibrated",)  # models that look whether labels are right
+TESTABLE = ("calibrated",)  # models whose power can be tested
+MIN_KNOWN = 2  # categories that a job must know for that: hide the only one, and nothing says how fine to be
 UNFINISHED = (*LIVE, "paused")
 RESUMABLE = ("paused", "failed", "cancelled")
 
@@ -33,7 +46,7 @@ RESUMABLE = ("paused", "failed", "cancelled")
 def submit(session: Session, corpus_id: str, settings: Mapping[str, Any]) -> tuple[Job, list[int]]:
     """Queue a job over the corpus as it is now; returns the job and the unit ids to send.
 
-    `settings["chains"]` says how many chains there are. Raises CorpusNotFound.
+    `settings["model"]` and `settings["chains"]` say which units there are. Raises CorpusNotFound.
     """
     # The shared lock keeps the corpus from being deleted between this look and the commit.
     version = session.scalar(
@@ -47,8 +60,9 @@ def submit(session: Session, corpus_id: str, settings: Mapping[str, Any]) -> tup
     session.add(job)
     session.flush()
     encode = Unit(job_id=job.id, kind="encode", status="ready", lease_until=now() + RESEND_SECONDS)
+    before = [Unit(job_id=job.id, kind=kind, status="waiting") for kind in PREPARATIONS[settings["model"]]]
     chains = [Unit(job_id=job.id, kind="chain", chain=c, status="waiting") for c in range(settings["chains"])]
-    session.add_all([encode, *chains, Unit(job_id=job.id, kind="conclude", status="waiting")])
+    session.add_all([encode, *before, *chains, Unit(job_id=job.id, kind="conclude", status="waiting")])
     session.flush()
     return job, [encode.id]
 
@@ -148,6 +162,30 @@ def extend(session: Session, job_id: str, sweeps: int) -> tuple[Job, list[int]]:
     if not extended:
         raise JobNotExtendable(f"job {job_id} is {job.status}; only a succeeded job can be extended")
     return job, chains
+
+
+def test_power(session: Session, job_id: str) -> tuple[Job, list[int]]:
+    """Queue a succeeded job again for a test of its power, unless one is done; returns the unit ids to send.
+
+    Its answers stay as they are. The test belongs to labels and settings: no extension undoes it.
+    Raises JobNotFound, or JobNotTestable for a job that has not succeeded, has another model or knows too little.
+    """
+    # Locked, so that of two who ask at once the second sees what the first one did.
+    job = session.get(Job, job_id, with_for_update=True, populate_existing=True) or find_job(session, job_id)
+    if job.settings["model"] not in TESTABLE:
+        raise JobNotTestable(f"job {job_id} has the model {job.settings['model']}; only a calibrated job can be tested")
+    if job.status != "succeeded":
+        raise JobNotTestable(f"job {job_id} is {job.status}; only a succeeded job can be tested")
+    n_known = session.scalar(select(Encoding.n_known).where(Encoding.id == job.encoding_id)) or 0
+    if n_known < MIN_KNOWN:
+        raise JobNotTestable(f"job {job_id} knows {n_known} categories; to hide one of them takes {MIN_KNOWN} at least")
+    if session.scalar(select(Unit.id).where(Unit.job_id == job_id, Unit.kind == "power")) is not None:
+        return job, []
+    unit = Unit(job_id=job_id, kind="power", status="ready", lease_until=now() + RESEND_SECONDS)
+    session.add(unit)
+    changed(session, update(Job).where(Job.id == job_id).values(status="queued", finished_at=None))
+    session.flush()
+    return find_job(session, job_id), [unit.id]
 
 
 def find_job(session: Session, job_id: str) -> Job:

@@ -104,8 +104,7 @@ class Encoding(Base):
     n_known: Mapped[int]
     vocabulary: Mapped[list[Any]]
     categories: Mapped[list[Any]]  # names of the known categories, in index order
-    # SHA-256, in hex, of the bytes that the parts make up; null until they are all here.
-    digest: Mapped[str | None] = mapped_column(String(64))
+    digest: Mapped[str | None] = mapped_column(String(64))  # SHA-256, in hex, of all parts; null until all are here
 
     __table_args__ = (UniqueConstraint("corpus_id", "corpus_version", "options"),)
 
@@ -120,6 +119,18 @@ class EncodingPart(Base):
     data: Mapped[bytes]  # less than 8 MiB
 
 
+class AtomRun(Base):
+    """One run of atoms over the words of a corpus; shared by all jobs with the same words, options and seed."""
+
+    __tablename__ = "atom_runs"
+
+    corpus_id: Mapped[str] = parent("corpora.id", primary_key=True)
+    words_digest: Mapped[str] = mapped_column(String(64), primary_key=True)  # SHA-256 of words alone, without labels
+    options: Mapped[str] = mapped_column(primary_key=True)  # canonical JSON
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)  # from 0
+    data: Mapped[bytes]
+
+
 class Job(Base):
     """One categorization of a corpus version. Its status changes in lifecycle.py and leases.py alone."""
 
@@ -128,7 +139,7 @@ class Job(Base):
     id: Mapped[str] = mapped_column(String(36), primary_key=True)
     corpus_id: Mapped[str] = parent("corpora.id", index=True)
     corpus_version: Mapped[int]
-    settings: Mapped[dict[str, Any]]  # text, model, kernel, hyperparameters, sweeps, burn_in, chains, seed
+    settings: Mapped[dict[str, Any]]  # as JobIn.settings() has them
     status: Mapped[str] = mapped_column(String(20))  # queued running paused succeeded failed cancelled
     error: Mapped[str | None]
     encoding_id: Mapped[int | None] = mapped_column(ForeignKey("encodings.id"), index=True)
@@ -146,17 +157,18 @@ class Unit(Base):
 
     id: Mapped[int] = mapped_column(RowId, primary_key=True)
     job_id: Mapped[str] = parent("jobs.id")
-    kind: Mapped[str] = mapped_column(String(20))  # encode chain conclude
+    kind: Mapped[str] = mapped_column(String(20))  # encode atoms calibrate chain conclude power
     chain: Mapped[int | None]  # of a chain unit
     status: Mapped[str] = mapped_column(String(20))  # waiting ready running done
     token: Mapped[str | None] = mapped_column(String(100))  # of the leg that holds the unit
-    # Running: until when the leg holds it. Ready: when its message counts as lost and is sent again.
+    # Running: until when the leg holds it. Ready: when its message counts as lost.
     lease_until: Mapped[float | None]
     attempts: Mapped[int] = mapped_column(default=0)  # claims since the last save
-    n_sweeps: Mapped[int] = mapped_column(default=0)
+    n_sweeps: Mapped[int] = mapped_column(default=0)  # done; of stepwise units it is their steps
+    n_steps: Mapped[int | None]  # of stepwise units, how many there are, once a leg has saved
     n_categories: Mapped[int | None]
     sweeps_per_second: Mapped[float | None]
-    digest: Mapped[str | None] = mapped_column(String(64))  # of the chain's states, a hash chain in hex
+    digest: Mapped[str | None] = mapped_column(String(64))  # of the states or steps so far, a hash chain in hex
     error: Mapped[str | None]  # the last one since the last save
 
     __table_args__ = (UniqueConstraint("job_id", "kind", "chain"), Index(None, "status", "lease_until"))
@@ -173,10 +185,11 @@ class Draw(Base):
     n_categories: Mapped[int]
     n_new: Mapped[int]
     n_new_with_documents: Mapped[int]
-    n_tables: Mapped[int]
-    alpha: Mapped[float]
-    gamma: Mapped[float]
+    n_tables: Mapped[int | None]  # as alpha and gamma, of lbpl-ntm alone
+    alpha: Mapped[float | None]
+    gamma: Mapped[float | None]
     log_joint: Mapped[float]
+    setting: Mapped[int | None]  # of a calibrated chain: under which of its settings the sweep went
 
 
 class Checkpoint(Base):
@@ -189,6 +202,26 @@ class Checkpoint(Base):
     n_sweeps: Mapped[int]
     data: Mapped[bytes]
     created_at: Mapped[float] = mapped_column(default=now())
+
+
+class CalibrationStep(Base):
+    """What one step of a job's calibration found."""
+
+    __tablename__ = "calibration_steps"
+
+    job_id: Mapped[str] = parent("jobs.id", primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)  # from 0
+    data: Mapped[bytes]
+
+
+class PowerStep(Base):
+    """How one known category was found again when its labels were hidden."""
+
+    __tablename__ = "power_steps"
+
+    job_id: Mapped[str] = parent("jobs.id", primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)  # of the category, as its encoding has it
+    data: Mapped[dict[str, Any]]  # found recall taken_for taken probability, as sampler.power has them
 
 
 class Category(Base):
@@ -204,6 +237,7 @@ class Category(Base):
     n_labeled: Mapped[int]
     share: Mapped[float]
     top_words: Mapped[list[Any]]  # [{"word": ..., "documents": ...}]
+    stability: Mapped[float | None]
 
 
 class Answer(Base):
@@ -219,8 +253,24 @@ class Answer(Base):
     runner_up: Mapped[int | None]
     runner_up_probability: Mapped[float | None]
     reason: Mapped[str | None]
+    stability: Mapped[float | None]
 
     __table_args__ = (Index(None, "job_id", "category", "document_id"),)
+
+
+class Audit(Base):
+    """A labeled document whose label is doubtful."""
+
+    __tablename__ = "audits"
+
+    job_id: Mapped[str] = parent("jobs.id", primary_key=True)
+    document_id: Mapped[int] = parent("documents.id", primary_key=True, index=True)  # as that of answers
+    category: Mapped[int]  # that the label names
+    probability: Mapped[float]  # of it, by what the other labels teach
+    suggested: Mapped[int | None]  # the most likely other one
+    suggested_probability: Mapped[float | None]
+
+    __table_args__ = (Index(None, "job_id", "probability", "document_id"),)
 
 
 class Summary(Base):
@@ -229,8 +279,8 @@ class Summary(Base):
     __tablename__ = "summaries"
 
     job_id: Mapped[str] = parent("jobs.id", primary_key=True)
-    best_chain: Mapped[int]
-    data: Mapped[dict[str, Any]]  # {"n_new": {"3": 120}, "n_new_with_documents": {"2": 120}}: draws by value
+    best_chain: Mapped[int | None]  # whose answers these are; null if all chains are pooled
+    data: Mapped[dict[str, Any]]  # n_new and n_new_with_documents: draws by value; diagnostics, calibration if any
 
 
 class Worker(Base):

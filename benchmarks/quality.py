@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from benchmarks import problems, rivals
+from benchmarks import calibrated, problems, rivals
 from benchmarks.problems import Problem
 from benchmarks.scoring import Answer, score
 
@@ -22,6 +22,7 @@ Method = Callable[[Problem, int], Answer]  # of a problem and a seed
 Line = dict[str, Any]
 
 METHODS: dict[str, Method] = {
+    "calibrated": calibrated.categorize,
     "k-means (told K)": rivals.k_means,
     "logistic regression + k-means (told K)": rivals.logistic_regression,
     "Bayesian mixture": rivals.bayesian_mixture,

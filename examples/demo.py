@@ -27,7 +27,7 @@ from sampler.text import words_of
 
 HERE = Path(__file__).resolve().parent
 DATA = HERE.parent / "data" / "demo"
-JOB = {"sweeps": 400, "burn_in": 200, "chains": 2, "seed": 1}
+JOB = {"seed": 1}  # all else has a default
 START_SECONDS = 60.0  # for the API to answer
 SAMPLES = 2  # documents shown of each new category
 TOP_WORDS = 5
@@ -131,15 +131,15 @@ def follow(client: Client, supervisor: Supervisor, job_id: str) -> Any:
     columns = (
         TextColumn("{task.description:9}"),
         BarColumn(bar_width=30),
-        TextColumn("sweep {task.completed:.0f} of {task.total:.0f} {task.fields[note]}"),
+        TextColumn("{task.percentage:3.0f} % {task.fields[note]}"),
     )
     with Progress(*columns, console=console) as bar:
-        task = bar.add_task("queued", total=JOB["sweeps"] * JOB["chains"], note="")
+        task = bar.add_task("queued", total=1.0, note="")
         while True:
             supervisor.check()
             job = client.call("GET", f"/v1/jobs/{job_id}")
             progress = job["progress"]
-            bar.update(task, description=progress["stage"], completed=progress["sweeps_done"], note=note(progress))
+            bar.update(task, description=progress["stage"], completed=progress["fraction"], note=note(progress))
             if job["status"] not in ("queued", "running"):
                 return job
             time.sleep(0.5)
@@ -162,7 +162,7 @@ def show(client: Client, job_id: str) -> None:
     found = client.call("GET", f"/v1/jobs/{job_id}/categories")
     documents = client.pages(f"/v1/jobs/{job_id}/documents", "documents")
     show_posterior("New categories that hold documents", found["n_new_with_documents"])
-    show_posterior("New categories that hold any word", found["n_new"])
+    show_trust(found)
     show_categories(found["categories"])
     show_samples(found["categories"], documents)
     show_scores(found["categories"], documents)
@@ -175,6 +175,17 @@ def show_posterior(title: str, posterior: Any) -> None:
     likeliest.sort(key=lambda row: row["n_new"])
     shown = ", ".join(f"{row['n_new']}: {row['frequency']:.0%}" for row in likeliest)
     console.print(f"\n[bold]{title}: {posterior['mode']}[/bold] (90 % within {low} and {high}; {shown})")
+
+
+def show_trust(found: Any) -> None:
+    """Print how far the chains bear the answer out."""
+    diagnostics, calibration = found["diagnostics"], found["calibration"]
+    console.print(
+        f"Verdict: [bold]{diagnostics['verdict']}[/bold]; the chains agree by {diagnostics['mean_agreement']:.2f}, and "
+        f"{calibration['labeling_rate']:.0%} of the documents of known categories are labeled."
+    )
+    for reason in diagnostics["reasons"]:
+        console.print(f"  {reason}")
 
 
 def show_categories(categories: Any) -> None:

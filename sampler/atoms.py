@@ -17,14 +17,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from sampler import streams
+from sampler import lanes, streams
 from sampler.bags import Bags
+from sampler.blocks import LANES
 from sampler.corpus import Array
 from sampler.streams import Step
 from sampler.workers import Workers
 
 N_BATCHES = 8  # of a sweep; with one, neighbors swap places for ever; more gain nothing
 K_MEANS_ROUNDS = 4
+NEGLIGIBLE = 40.0  # nats: what is less likely by so much is not drawn in the life of a corpus
+TINY = 1e-300
 PIECE = 512  # documents or words that a worker takes at once
 
 
@@ -64,16 +67,16 @@ def seed_atoms(bags: Bags, unit_rows: Array, n_atoms: int, key: np.uint64, worke
         share(workers, bags.n_documents, approach_center, *rows, column, atom, cosine, nearest)
         column[bags.words[own]] = 0.0
     for _ in range(K_MEANS_ROUNDS):
-        centers = np.zeros((bags.n_words, n_atoms), np.float32)
+        centers = np.zeros((bags.n_words, -(-n_atoms // LANES) * LANES), np.float32)  # in whole lanes
         add_rows(bags.offsets, bags.words, unit_rows, nearest, centers)
         centers /= np.maximum(np.sqrt((centers.astype(np.float64) ** 2).sum(axis=0)), 1e-12).astype(np.float32)
 
-        share(workers, bags.n_documents, find_nearest, *rows, centers, nearest)
+        share(workers, bags.n_documents, find_nearest, *rows, centers, n_atoms, nearest)
     return nearest
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def approach_center(offsets, words, values, column, atom, cosine, nearest, first, end):  # type: ignore[no-untyped-def]
+def approach_center(offsets, words, values, column, atom, cosine, nearest, first, end):
     """Note the new center for documents that are nearer to it than to all before."""
     for d in range(first, end):
         s = np.float32(0.0)
@@ -84,7 +87,7 @@ def approach_center(offsets, words, values, column, atom, cosine, nearest, first
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def add_rows(offsets, words, values, atom, table):  # type: ignore[no-untyped-def]
+def add_rows(offsets, words, values, atom, table):
     """Add the entries of each document to its atom's column of float32[V, A]."""
     for d in range(atom.size):
         for e in range(offsets[d], offsets[d + 1]):
@@ -92,26 +95,20 @@ def add_rows(offsets, words, values, atom, table):  # type: ignore[no-untyped-de
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def find_nearest(offsets, words, values, centers, nearest, first, end):  # type: ignore[no-untyped-def]
+def find_nearest(offsets, words, values, centers, n_atoms, nearest, first, end):
     """The center with the highest cosine, for documents that have a word."""
-    n_atoms = centers.shape[1]
-    score = np.empty(n_atoms, np.float32)
+    score = np.empty((1, centers.shape[1]), np.float32)
     for d in range(first, end):
-        if offsets[d] == offsets[d + 1]:
-            continue
-        score[:] = 0.0
-        for e in range(offsets[d], offsets[d + 1]):
-            x, w = values[e], words[e]
-            for a in range(n_atoms):
-                score[a] += x * centers[w, a]
-        nearest[d] = np.argmax(score)
+        if offsets[d] < offsets[d + 1]:
+            products(words, values, offsets[d], offsets[d + 1], centers, score)
+            nearest[d] = np.argmax(score[0, :n_atoms])
 
 
 def count(bags: Bags, values: Array, atom: Array, n_atoms: int) -> Atoms:
     """The counts of n_atoms atoms under an assignment int32[D]; empty documents count for nothing."""
     words = np.zeros((bags.n_words, n_atoms), np.float32)
     add_rows(bags.offsets, bags.words, values, atom, words)
-    total = np.bincount(np.repeat(atom, np.diff(bags.offsets)), values, minlength=n_atoms)
+    total = np.bincount(np.repeat(atom, np.diff(bags.offsets)), values, minlength=n_atoms).astype(np.float64)
     size = np.bincount(atom[~bags.is_empty], minlength=n_atoms).astype(np.float64)
     return Atoms(words, total, size)
 
@@ -128,7 +125,8 @@ def settle(
     counts = count(bags, values, atom, n_atoms)
     length = np.bincount(bags.document, values, minlength=bags.n_documents)
     rows = (bags.offsets, bags.words, values)
-    logs = np.log(counts.words + np.float32(beta))
+    logs = np.zeros((bags.n_words, -(-n_atoms // LANES) * LANES), np.float32)  # in whole lanes
+    logs[:, :n_atoms] = np.log(counts.words + np.float32(beta))
     with_words = np.flatnonzero(~bags.is_empty)
     for sweep in range(n_sweeps):
         seed, run = address
@@ -138,10 +136,11 @@ def settle(
             batch = np.sort(order[b::N_BATCHES])
             chosen = np.empty(batch.size, np.int32)
 
-            log_total = np.log(bags.n_words * beta + counts.total)
+            log_total = np.log(bags.n_words * beta + np.maximum(counts.total, 0.0))
+            log_size = np.log(np.maximum(counts.size, TINY))
             share(
                 workers, batch.size, choose_atoms, *rows, length, batch, atom,
-                *counts, logs, log_total, beta, key, chosen,
+                *counts, logs, log_total, log_size, beta, key, chosen,
             )  # fmt: skip
             move(*rows, length, batch, chosen, atom, *counts, beta, logs)
     return without_gaps(atom, with_words)
@@ -154,44 +153,51 @@ def without_gaps(atom: Array, documents: Array) -> Array:
     return numbered
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
-def choose_atoms(  # type: ignore[no-untyped-def]
-    offsets, words, values, length, batch, atom, counts, total, size, logs, log_total, beta, key, chosen, first, end
+@njit(cache=True, nogil=True, error_model="numpy")
+def products(words, values, first, end, table, score):
+    """Write the row between two entries times a table float32[V, A'], A' of whole lanes, to float32[1, A']."""
+    for place in range(0, table.shape[1], LANES):
+        total = lanes.spread(np.float32(0.0))
+        for e in range(first, end):
+            total = lanes.add(total, lanes.multiply(lanes.spread(values[e]), lanes.load(table, words[e], place)))
+        lanes.store(total, score, 0, place)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def choose_atoms(
+    offsets, words, values, length, batch, atom, counts, total, size, logs, log_total, log_size, beta, key, chosen,
+    first, end,
 ):  # fmt: skip
     """Draw an atom for each document of the batch; counts are those without the document itself."""
     n_words, n_atoms = counts.shape
-    score, weight = np.empty(n_atoms, np.float32), np.empty(n_atoms)
+    score, weight = np.empty((1, logs.shape[1]), np.float32), np.empty(n_atoms)
+    smoothing = np.float32(beta)
     for i in range(first, end):
         d = batch[i]
         own = atom[d]
-        score[:] = 0.0
+        products(words, values, offsets[d], offsets[d + 1], logs, score)
         own_score = 0.0
         for e in range(offsets[d], offsets[d + 1]):
-            w, x = words[e], values[e]
-            for a in range(n_atoms):
-                score[a] += x * logs[w, a]
-            own_score += x * math.log(max(counts[w, own] - x, np.float32(0.0)) + beta)
+            own_score += values[e] * math.log(max(counts[words[e], own] - values[e], np.float32(0.0)) + smoothing)
         best = -math.inf
         for a in range(n_atoms):
             if a == own:
                 rest, others = max(total[a] - length[d], 0.0), size[a] - 1.0
                 # an atom of its own: as a new one with gamma = 1
                 weight[a] = own_score - length[d] * math.log(n_words * beta + rest) + math.log(max(others, 1.0))
-            elif size[a] > 0.0:
-                weight[a] = score[a] - length[d] * log_total[a] + math.log(size[a])
             else:
-                weight[a] = -math.inf
+                weight[a] = score[0, a] - length[d] * log_total[a] + log_size[a]
             best = max(best, weight[a])
         for a in range(n_atoms):
-            weight[a] = math.exp(weight[a] - best)
+            weight[a] = math.exp(weight[a] - best) if size[a] > 0.0 and weight[a] > best - NEGLIGIBLE else 0.0
         chosen[i] = streams.pick(weight, n_atoms, streams.uniform(key, d))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def move(offsets, words, values, length, batch, chosen, atom, counts, total, size, beta, logs):  # type: ignore[no-untyped-def]
+def move(offsets, words, values, length, batch, chosen, atom, counts, total, size, beta, logs):
     """Move the documents of the batch to their chosen atoms, one after the other, so that sums have one order.
 
-    `logs` float32[V, A] stays log(beta + N_aw).
+    The first A columns of `logs` stay log(beta + N_aw).
     """
     smoothing = np.float32(beta)
     for i in range(batch.size):
@@ -214,24 +220,20 @@ def move(offsets, words, values, length, batch, chosen, atom, counts, total, siz
 
 def assign(bags: Bags, values: Array, atoms: Atoms, beta: float, workers: Workers) -> Array:
     """int32[D]: the most likely atom of documents that are in none; 0 for empty ones."""
-    logs = np.log(atoms.words + np.float32(beta)) - np.log(bags.n_words * beta + atoms.total).astype(np.float32)
+    n_atoms = atoms.size.size
+    logs = np.zeros((bags.n_words, -(-n_atoms // LANES) * LANES), np.float32)  # in whole lanes
+    logs[:, :n_atoms] = np.log(atoms.words + np.float32(beta)) - np.log(bags.n_words * beta + atoms.total)
     log_size = np.log(np.maximum(atoms.size, 1e-9)).astype(np.float32)
     found = np.zeros(bags.n_documents, np.int32)
-
     share(workers, bags.n_documents, find_most_likely, bags.offsets, bags.words, values, logs, log_size, found)
     return found
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def find_most_likely(offsets, words, values, logs, log_size, found, first, end):  # type: ignore[no-untyped-def]
+def find_most_likely(offsets, words, values, logs, log_size, found, first, end):
     """The atom with the highest log probability."""
-    score = np.empty_like(log_size)
+    score = np.empty((1, logs.shape[1]), np.float32)
     for d in range(first, end):
-        if offsets[d] == offsets[d + 1]:
-            continue
-        score[:] = log_size
-        for e in range(offsets[d], offsets[d + 1]):
-            x, w = values[e], words[e]
-            for a in range(score.size):
-                score[a] += x * logs[w, a]
-        found[d] = np.argmax(score)
+        if offsets[d] < offsets[d + 1]:
+            products(words, values, offsets[d], offsets[d + 1], logs, score)
+            found[d] = np.argmax(score[0, : log_size.size] + log_size)

@@ -45,7 +45,7 @@ def bag(corpus: Corpus) -> Bags:
 
 
 @njit(cache=True, nogil=True)
-def count_distinct(words, offsets):  # type: ignore[no-untyped-def]
+def count_distinct(words, offsets):
     """int64[D + 1]: where the distinct words of each document begin."""
     ends = np.zeros(offsets.size, np.int64)
     for d in range(offsets.size - 1):
@@ -58,7 +58,7 @@ def count_distinct(words, offsets):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def fill(words, offsets, ends, distinct, counts):  # type: ignore[no-untyped-def]
+def fill(words, offsets, ends, distinct, counts):
     """Write the distinct words of each document and their numbers."""
     for d in range(offsets.size - 1):
         own = np.sort(words[offsets[d] : offsets[d + 1]])

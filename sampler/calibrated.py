@@ -39,6 +39,7 @@ SIDES = (KNOWN, NEW)
 SAME = 0.5  # Jaccard index from which on a group is one that was seen before
 FIRST_RUN = 1  # run 0 of the streams belongs to the atoms of the whole corpus
 FIRST_CHAIN_RUN = 1_000  # of a chain's own start
+FEWEST, SMALLEST = 3, 0.1  # documents, and part of the mean of new categories, of one that counts
 DOUBTFUL = 0.5  # a label with less probability is listed by the audit
 
 Arrays = dict[str, Array]
@@ -67,18 +68,16 @@ def atom_run(
     if sample.size == 0:
         return {"atoms": np.zeros((len(hyperparameters.smoothings), corpus.n_documents), np.uint16)}
     part, entries = select(bags, sample)
-    n_atoms = max(min(max(hyperparameters.n_atoms, int(1.5 * sample.size**0.5)), sample.size // 3), 1)
+    n_atoms = max(min(max(hyperparameters.n_atoms, int(sample.size**0.5)), sample.size // 3), 1)
     seeds = seed_atoms(part, tf_idf(part), n_atoms, streams.stream(seed, 0, 0, Step.ATOM_SEEDS), workers)
     found = []
     for smoothing in hyperparameters.smoothings:
         settled = settle(
             part, values[entries], seeds, smoothing, hyperparameters.n_atom_sweeps, (seed, number), workers
         )
-        if sample.size < corpus.n_documents:
-            counts = count(part, values[entries], settled, int(settled.max()) + 1)
-            atom = assign(bags, values, counts, smoothing, workers)
-        else:
-            atom = settled
+        counts = count(part, values[entries], settled, int(settled.max()) + 1)
+        atom = assign(bags, values, counts, smoothing, workers)
+        atom[sample] = settled
         found.append(atom)
     return {"atoms": np.array(found).astype(np.uint16)}
 
@@ -171,7 +170,7 @@ class Draw(NamedTuple):
     sweep: int
     n_categories: int
     n_new: int
-    n_new_with_documents: int
+    n_new_with_documents: int  # with FEWEST documents and the SMALLEST part of their mean size
     log_joint: float  # log p_s(c) in nats, up to a constant of setting and atoms
     setting: int
 
@@ -265,7 +264,8 @@ def sweep(
     state.digest = next_digest(state.digest, [group, state.identity], 0.0, 0.0)
     answers = document_categories(corpus, calibrated, state)
     n_new = int(group.max()) + 1
-    n_held = np.unique(answers[answers >= corpus.n_known]).size
+    sizes = np.bincount(answers[answers >= corpus.n_known] - corpus.n_known, minlength=n_new)
+    n_held = int(np.count_nonzero(sizes >= max(FEWEST, SMALLEST * sizes.mean())))
     log_p = log_target(grouped.rows, group, setting.smoothing, setting.power)
     return Draw(state.n_sweeps, corpus.n_known + n_new, n_new, n_held, log_p, state.setting)
 
@@ -354,14 +354,14 @@ def load(
     if facts["corpus"] != fingerprint(corpus):
         raise CheckpointError("the checkpoint belongs to another corpus")
     try:
-        return restored(hyperparameters, calibrated, facts, arrays)
-    except (KeyError, IndexError) as error:
+        state = restored(calibrated, facts, arrays)
+        check(corpus, calibrated, state)
+    except (KeyError, IndexError, ValueError) as error:
         raise CheckpointError(f"the checkpoint does not fit: {error!r}") from error
+    return state
 
 
-def restored(
-    hyperparameters: CalibratedHyperparameters, calibrated: Calibration, facts: Mapping[str, Any], arrays: Arrays
-) -> CalibratedState:
+def restored(calibrated: Calibration, facts: Mapping[str, Any], arrays: Arrays) -> CalibratedState:
     """The state of these facts and arrays; the atoms' counts are counted again."""
     part = calibrated.new_side
     atoms = {}
@@ -391,12 +391,41 @@ def restored(
     )
 
 
+def check(corpus: Corpus, calibrated: Calibration, state: CalibratedState) -> None:
+    """Raise ValueError if the state could not be one of this corpus under this calibration."""
+    n_new_documents = calibrated.new_side.documents.size
+    if n_new_documents and set(state.groups) != set(calibrated.kept.tolist()):
+        raise ValueError("it was made under other settings")
+    for s, group in state.groups.items():
+        atom, rows = state.atoms[calibrated.settings[s].weighting, calibrated.settings[s].smoothing]
+        if atom.size != corpus.n_documents or group.size != rows.size.size or int(atom.max()) >= group.size:
+            raise ValueError(f"the atoms of setting {s} are not those of its groups")
+        if not is_gapless(group):
+            raise ValueError(f"the groups of setting {s} are not numbered without a gap")
+    if any(member.size == 0 or int(member.max()) >= n_new_documents for member in state.members):
+        raise ValueError("an identity has members that are no documents")
+    if state.n_born != corpus.n_known + len(state.members):
+        raise ValueError(f"{state.n_born} identities are not those of {len(state.members)} new categories")
+    tally = state.tally
+    if not tally.document.size == tally.identity.size == tally.hits.size:
+        raise ValueError("the arrays of the tally differ in length")
+    if int(tally.document.max(initial=0)) >= max(corpus.n_documents, 1):
+        raise ValueError("the tally has documents that are not in the corpus")
+    if int(tally.identity.max(initial=-1)) >= max(state.n_born, 0):
+        raise ValueError("the tally has identities that were never given out")
+
+
+def is_gapless(group: Array) -> bool:
+    """Whether the numbers int[A] are all of 0 to their highest."""
+    return bool(np.unique(group).size == int(group.max(initial=-1)) + 1)
+
+
 class Audit(NamedTuple):
     """Labeled documents whose label is doubtful, the least likely first."""
 
     document: Array  # int64[n]
     probability: Array  # float64[n], of its own label, by fits that left the document out
-    suggested: Array  # int64[n], the most likely category
+    suggested: Array  # int64[n], the most likely other category
     suggested_probability: Array  # float64[n]
 
 
@@ -426,7 +455,9 @@ def conclude(
     consensus, column = consensus_of(refined, corpus.labels, corpus.n_known)
     chains = [pooling.read(corpus, state.tally) for state in states]
     stability, category_stability = pooling.stability(corpus, consensus, chains)
-    verdict = pooling.verdict(pooled, traces)
+    consensus = reckon_with(consensus, stability, category_stability)
+    answered = pooled._replace(consensus=consensus, stability=stability, category_stability=category_stability)
+    verdict = pooling.verdict(answered, traces)
     diagnostics = {
         "verdict": verdict.level,
         "reasons": list(verdict.reasons),
@@ -438,13 +469,33 @@ def conclude(
     )
 
 
+def reckon_with(consensus: Consensus, stability: Array, category_stability: Array) -> Consensus:
+    """The answers with their probabilities times the share of its company that a document keeps.
+
+    The regressions take the categories for certain. Of two sets of one size with Jaccard index J, each shares
+    2 J / (1 + J) with the other: so likely are the categories themselves as the answer has them. J is the mean of what
+    the chains say of the document and of its category.
+    """
+    jaccard = (stability + category_stability[consensus.category]) / 2.0
+    share = np.where(np.isnan(jaccard), 1.0, 2.0 * jaccard / (1.0 + jaccard))
+    return consensus._replace(
+        probability=np.minimum(consensus.probability * share, 1.0),
+        runner_up_probability=np.minimum(consensus.runner_up_probability * share, 1.0),
+    )
+
+
 def audit(corpus: Corpus, calibrated: Calibration, probability: Array) -> Audit:
     """The labeled documents whose own label is DOUBTFUL. None is changed."""
     labeled = np.flatnonzero((corpus.labels != UNLABELED) & ~calibrated.bags.is_empty)
+    if labeled.size == 0 or probability.shape[1] < 2:  # there is no other category to doubt it for
+        nobody = np.empty(0, np.int64)
+        return Audit(nobody, np.empty(0), nobody, np.empty(0))
     own = probability[labeled, corpus.labels[labeled]].astype(np.float64)
     order = np.argsort(own, kind="stable")
     doubtful = labeled[order][own[order] < DOUBTFUL]
-    likeliest = probability[doubtful].argmax(axis=1)
+    others = probability[doubtful]
+    others[np.arange(doubtful.size), corpus.labels[doubtful]] = -1.0
+    likeliest = others.argmax(axis=1)
     return Audit(
         doubtful,
         probability[doubtful, corpus.labels[doubtful]].astype(np.float64),

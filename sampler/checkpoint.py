@@ -31,7 +31,7 @@ def pack(facts: Mapping[str, Any], arrays: Mapping[str, Array]) -> bytes:
     """Facts (JSON values) and arrays (integers or floats, any shape) as bytes."""
     parts, described = [], []
     for name, array in arrays.items():
-        array = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+        array = np.asarray(array, array.dtype.newbyteorder("<"), order="C")
         described.append({"name": name, "dtype": array.dtype.str, "shape": array.shape})
         parts.append(array.tobytes())
     header = json.dumps({"format": FORMAT, "facts": facts, "arrays": described}).encode()
@@ -92,8 +92,8 @@ def load(corpus: Corpus, hyperparameters: Hyperparameters, data: bytes) -> State
     facts, arrays = unpack(data)
     if facts["corpus"] != fingerprint(corpus):
         raise CheckpointError("the checkpoint belongs to another corpus")
-    if facts["n_topics"] != hyperparameters.n_topics:
-        raise CheckpointError(f"{facts['n_topics']} topics are not {hyperparameters.n_topics}")
+    if facts.get("n_topics") != hyperparameters.n_topics:
+        raise CheckpointError(f"{facts.get('n_topics')} topics are not {hyperparameters.n_topics}")
     kernel = facts.get("kernel", "collapsed")  # checkpoints from before there was another name none
     if kernel not in KERNELS:
         raise CheckpointError(f"the kernel {kernel!r} is none of {', '.join(KERNELS)}, which this version has")

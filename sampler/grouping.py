@@ -42,7 +42,7 @@ def atom_rows(atoms: Atoms) -> AtomRows:
     atom, word = np.nonzero(columns > SLIGHT)
     counts = columns[atom, word].astype(np.float64)
     offsets = np.searchsorted(atom, np.arange(used.size + 1))
-    total = np.bincount(atom, counts, minlength=used.size)
+    total = np.bincount(atom, counts, minlength=used.size).astype(np.float64)  # integers if there is no count at all
     return AtomRows(offsets, word.astype(np.int32), counts, total, atoms.size[used], atoms.words.shape[0])
 
 
@@ -80,7 +80,7 @@ def in_order(group: Array) -> Array:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def sample_groups(offsets, words, counts, total, size, n_words, group, beta, powers, n_sweeps, key, found):  # type: ignore[no-untyped-def]
+def sample_groups(offsets, words, counts, total, size, n_words, group, beta, powers, n_sweeps, key, found):
     """Gibbs sweeps over atoms at one power after another; `found` int64[powers, A] gets the groups after each.
 
     What joining a group adds to the evidence does not depend on the power, and changes only when the group does: it is
@@ -136,14 +136,14 @@ def sample_groups(offsets, words, counts, total, size, n_words, group, beta, pow
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def add_atom(offsets, words, counts, atom, sums, sign):  # type: ignore[no-untyped-def]
+def add_atom(offsets, words, counts, atom, sums, sign):
     """Add an atom's words to the sums float64[V] of a group, or take them out."""
     for j in range(offsets[atom], offsets[atom + 1]):
         sums[words[j]] = max(sums[words[j]] + sign * counts[j], 0.0)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def evidence_gain(offsets, words, counts, atom, total, sums, group_total, is_member, beta):  # type: ignore[no-untyped-def]
+def evidence_gain(offsets, words, counts, atom, total, sums, group_total, is_member, beta):
     """E(N_g + N_a) - E(N_g) in nats, with N_g the sums of the group without the atom."""
     rest = max(group_total - total, 0.0) if is_member else group_total
     prior = sums.size * beta
@@ -162,7 +162,7 @@ def log_target(rows: AtomRows, group: Array, beta: float, omega: float) -> float
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def target(offsets, words, counts, total, size, n_words, group, beta, omega):  # type: ignore[no-untyped-def]
+def target(offsets, words, counts, total, size, n_words, group, beta, omega):
     """See `log_target`."""
     log_p = 0.0
     sums = np.empty(n_words)

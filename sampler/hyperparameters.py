@@ -100,9 +100,9 @@ class CalibratedHyperparameters:
     power_center: float = 1.5
     power_weight: float = 0.01  # of the squared distance of omega to the center
     stability_weight: float = 0.4  # of the agreement between starts
-    score_window: float = 0.03  # settings whose score is this near to the best are kept
-    score_scale: float = 0.01  # a setting weighs exp(score / scale)
-    n_settings: int = 5  # kept at most
+    score_window: float = 0.1  # settings whose score is this near to the best are kept
+    score_scale: float = 0.03  # a setting weighs exp(score / scale)
+    n_settings: int = 20  # kept at most
     sample_size: int = 50_000  # documents that atoms are sought in and regressions trained on; the rest is assigned
 
     def __post_init__(self) -> None:

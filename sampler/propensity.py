@@ -17,10 +17,11 @@ from scipy.optimize import isotonic_regression
 from sampler.bags import Bags, tf_idf
 from sampler.corpus import UNLABELED, Array
 from sampler.hyperparameters import CalibratedHyperparameters
-from sampler.regression import Rows, cross_fit, folds, no_weights, with_indicators
+from sampler.regression import Rows, cross_fit, fit, folds, no_weights, predict, with_indicators
 from sampler.streams import Step, chosen
 from sampler.workers import Workers
 
+BLOCK = 10  # documents of like score that are judged together: of fewer, none may bear a label by chance
 ATOM_SCALE = 0.69  # length of the part of a row that tells a document's atoms; that of its words is 1
 MOST_SURE = 0.9999  # no document is more surely known than this
 
@@ -50,8 +51,10 @@ def propensity(
     fold = folds(labels.size, hyperparameters.n_folds, seed, 0)
     trained = trained_on(is_labeled, bags.is_empty, hyperparameters.sample_size, seed)
     weights = no_weights(rows, n_known + 1, hyperparameters.n_folds)
-    probability = cross_fit(rows, target, trained, fold, hyperparameters.known_penalty, weights, workers).astype(float)
-    among_known = probability[:, :n_known] / np.maximum(probability[:, :n_known].sum(axis=1, keepdims=True), 1e-12)
+    probability = cross_fit(
+        rows, target, n_known + 1, trained, fold, hyperparameters.known_penalty, weights, workers
+    ).astype(np.float64)
+    among_known = categorized(rows, labels, n_known, trained & is_labeled, hyperparameters.category_penalty)
     labeled = calibrated(1.0 - probability[:, n_known], is_labeled, ~bags.is_empty)
     rate = labeling_rate(labeled[~bags.is_empty], is_labeled[~bags.is_empty])
     known = np.minimum(labeled / rate, MOST_SURE)
@@ -62,6 +65,16 @@ def propensity(
         np.where(is_labeled, labels, among_known.argmax(axis=1)).astype(np.int32),
         np.where(is_labeled, 1.0, among_known.max(axis=1)).astype(np.float32),
     )
+
+
+def categorized(rows: Rows, labels: Array, n_known: int, trained: Array, penalty: float) -> Array:
+    """float32[D, Kn]: which known category it is, if it is one, as the labeled documents bool[D] `trained` have it."""
+    documents = np.flatnonzero(trained)
+    weights = no_weights(rows, n_known, 1)[0]
+    fit(*rows[:3], documents, labels[documents].astype(np.int64), n_known, penalty, weights)
+    found = np.zeros((labels.size, n_known), np.float32)
+    predict(*rows[:3], np.arange(labels.size), weights, found)
+    return found
 
 
 def trained_on(is_labeled: Array, is_empty: Array, sample_size: int, seed: int) -> Array:
@@ -75,10 +88,14 @@ def trained_on(is_labeled: Array, is_empty: Array, sample_size: int, seed: int) 
 
 def calibrated(score: Array, is_labeled: Array, counts: Array) -> Array:
     """float64[D]: P(labeled | score), rising with the score, fitted to the documents bool[D] that count."""
-    distinct, place, weight = np.unique(score[counts], return_inverse=True, return_counts=True)
-    share = np.bincount(place, is_labeled[counts]) / weight
-    rising = isotonic_regression(share, weights=weight).x
-    fitted: Array = np.interp(score, distinct, rising)
+    order = np.argsort(score[counts], kind="stable")
+    n_blocks = max(order.size // BLOCK, 1)
+    block = np.empty(order.size, np.int64)
+    block[order] = np.arange(order.size) * n_blocks // order.size
+    weight = np.bincount(block, minlength=n_blocks)
+    share = np.bincount(block, is_labeled[counts], minlength=n_blocks) / weight
+    center = np.bincount(block, score[counts], minlength=n_blocks) / weight
+    fitted: Array = np.interp(score, center, isotonic_regression(share, weights=weight).x)
     return fitted
 
 

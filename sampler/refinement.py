@@ -36,6 +36,8 @@ def refine(
     seed: int, workers: Workers,
 ) -> Refined:  # fmt: skip
     """Refine the categories int[D] of a partition; labeled documents keep their labels."""
+    if n_categories == 0:  # no label, and no document with a word
+        return Refined(np.full(labels.size, NONE, np.int32), np.zeros((labels.size, 0), np.float32), 1.0)
     rows = Rows(bags.offsets, bags.words, tf_idf(bags), bags.n_words)
     is_labeled, has_words = labels != UNLABELED, ~bags.is_empty
     trained = np.zeros(labels.size, bool)
@@ -48,7 +50,9 @@ def refine(
     weights = no_weights(rows, n_categories, hyperparameters.n_folds)
     for number in range(1, max(hyperparameters.n_refinements, 1) + 1):
         is_told = trained & (category != NONE)
-        probability = cross_fit(rows, category, is_told, fold, hyperparameters.category_penalty, weights, workers)
+        probability = cross_fit(
+            rows, category, n_categories, is_told, fold, hyperparameters.category_penalty, weights, workers
+        )
         if number <= hyperparameters.n_refinements:
             category = np.where(is_labeled, labels, probability.argmax(axis=1))
     probability[~has_words] = 0.0
@@ -91,21 +95,23 @@ def consensus_of(refined: Refined, labels: Array, n_known: int) -> tuple[Consens
     column = np.concatenate([np.arange(n_known), new[np.argsort(-size[new], kind="stable")]]).astype(np.int64)
     index = np.full(size.size + 1, NONE)
     index[column] = np.arange(column.size)
-    has_words = refined.category != NONE
-    found = refined.probability[:, column]
     category = index[refined.category]
-    first = np.where(has_words, found[np.arange(labels.size), np.maximum(category, 0)], np.nan)
-    others = found.copy()
-    others[np.arange(labels.size), np.maximum(category, 0)] = -1.0
-    second = np.where(has_words & (column.size > 1), others.argmax(axis=1) if column.size > 1 else NONE, NONE)
-    second_probability = np.where(second != NONE, others[np.arange(labels.size), np.maximum(second, 0)], np.nan)
+    has_words = np.flatnonzero(category != NONE)
+    others = refined.probability[:, column]
+    first, second_probability = np.full(labels.size, np.nan), np.full(labels.size, np.nan)
+    second = np.full(labels.size, NONE)
+    first[has_words] = others[has_words, category[has_words]]
+    if column.size > 1:
+        others[has_words, category[has_words]] = -1.0
+        second[has_words] = others[has_words].argmax(axis=1)
+        second_probability[has_words] = others[has_words, second[has_words]]
     return (
         Consensus(
             n_categories=column.size,
             category=np.where(is_free, category, labels).astype(np.int32),
-            probability=np.where(is_free, first, 1.0).astype(np.float64),
+            probability=np.where(is_free, first, 1.0),
             runner_up=np.where(is_free, second, NONE).astype(np.int32),
-            runner_up_probability=np.where(is_free, second_probability, np.nan).astype(np.float64),
+            runner_up_probability=np.where(is_free, second_probability, np.nan),
         ),
         column,
     )

@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from sampler import streams
+from sampler import lanes, streams
+from sampler.blocks import LANES
 from sampler.corpus import Array
 from sampler.streams import Step
 from sampler.workers import Workers
@@ -56,19 +57,19 @@ def folds(n_documents: int, n_folds: int, seed: int, number: int) -> Array:
 
 
 def no_weights(rows: Rows, n_targets: int, n_folds: int) -> Array:
-    """float32[folds, (n_columns + 1) T]: where fits begin."""
-    return np.zeros((n_folds, (rows.n_columns + 1) * n_targets), np.float32)
+    """float32[folds, n_columns + 1, T']: where fits begin; T' is T rounded up to whole lanes, the rest stays 0."""
+    return np.zeros((n_folds, rows.n_columns + 1, -(-n_targets // LANES) * LANES), np.float32)
 
 
 def cross_fit(
-    rows: Rows, target: Array, trained: Array, fold: Array, penalty: float, weights: Array, workers: Workers
-) -> Array:
+    rows: Rows, target: Array, n_targets: int, trained: Array, fold: Array, penalty: float, weights: Array,
+    workers: Workers,
+) -> Array:  # fmt: skip
     """float32[D, T]: probabilities of the targets, each document's by the fit that left out its fold.
 
-    `target` int[D] is read for the documents bool[D] `trained` alone; `penalty` is C. The fits begin at the weights
-    float32[folds, (n_columns + 1) T] and leave theirs there: those of another fit with the same folds save time.
+    `target` int[D] is read for the documents bool[D] `trained` alone; `penalty` is C. The fits begin at `weights` (see
+    `no_weights`) and leave theirs there: those of another fit with the same folds save time.
     """
-    n_targets = weights.shape[1] // (rows.n_columns + 1)
     probabilities = np.zeros((target.size, n_targets), np.float32)
 
     def fit_fold(worker: int, first: int, end: int) -> None:
@@ -82,79 +83,98 @@ def cross_fit(
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=True)
-def dot(a, b):  # type: ignore[no-untyped-def]
-    """The inner product of two float32 vectors, in float64."""
+def dot(a, b):
+    """The inner product of two float32 tables, in float64."""
     total = 0.0
-    for i in range(a.size):
-        total += np.float64(a[i]) * np.float64(b[i])
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            total += np.float64(a[i, j]) * np.float64(b[i, j])
     return total
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=True)
-def scores_of(offsets, columns, values, d, weights, score):  # type: ignore[no-untyped-def]
-    """Write W x_d, float32[T]; the intercepts are the last T weights."""
-    n_targets = score.size
-    score[:] = weights[weights.size - n_targets :]
-    for e in range(offsets[d], offsets[d + 1]):
-        x, at = values[e], np.int64(columns[e]) * n_targets
-        for t in range(n_targets):
-            score[t] += x * weights[at + t]
+def add_scaled(table, scale, other):
+    """table += scale * other."""
+    factor = np.float32(scale)
+    for i in range(table.shape[0]):
+        for j in range(table.shape[1]):
+            table[i, j] += factor * other[i, j]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def scores_of(columns, values, first, end, weights, score):
+    """Write W x, float32[1, T'], for the row between two entries; the intercepts are the last row of weights."""
+    for place in range(0, weights.shape[1], LANES):
+        total = lanes.load(weights, weights.shape[0] - 1, place)
+        for e in range(first, end):
+            total = lanes.add(total, lanes.multiply(lanes.spread(values[e]), lanes.load(weights, columns[e], place)))
+        lanes.store(total, score, 0, place)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def add_outer(columns, values, first, end, score, gradient):
+    """Add the row between two entries, times float32[1, T'], to the gradient."""
+    for place in range(0, gradient.shape[1], LANES):
+        part = lanes.load(score, 0, place)
+        intercepts = gradient.shape[0] - 1
+        lanes.store(lanes.add(lanes.load(gradient, intercepts, place), part), gradient, intercepts, place)
+        for e in range(first, end):
+            column = columns[e]
+            lanes.store(
+                lanes.add(lanes.load(gradient, column, place), lanes.multiply(lanes.spread(values[e]), part)),
+                gradient,
+                column,
+                place,
+            )
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=True)
-def soften(score):  # type: ignore[no-untyped-def]
-    """Replace scores by the softmax of them; returns the log of the sum that divides them, and the highest."""
-    top = score.max()
+def soften(score, n_targets):
+    """Replace the first T scores by the softmax of them; returns the log of the sum that divides them, and the top."""
+    top = score[0, 0]
+    for t in range(1, n_targets):
+        top = max(top, score[0, t])
     total = np.float32(0.0)
-    for t in range(score.size):
-        score[t] = math.exp(score[t] - top)
-        total += score[t]
-    for t in range(score.size):
-        score[t] /= total
+    for t in range(n_targets):
+        score[0, t] = math.exp(score[0, t] - top)
+        total += score[0, t]
+    for t in range(n_targets):
+        score[0, t] /= total
     return math.log(total), top
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=True)
-def loss(offsets, columns, values, documents, target, n_targets, penalty, weights, gradient):  # type: ignore[no-untyped-def]
-    """What is minimized, and its gradient, float32[weights]."""
+def loss(offsets, columns, values, documents, target, n_targets, penalty, weights, gradient):
+    """What is minimized, and its gradient, float32 as the weights."""
     gradient[:] = 0.0
-    score = np.empty(n_targets, np.float32)
-    intercepts = weights.size - n_targets
+    score = np.zeros((1, weights.shape[1]), np.float32)
+    factor = np.float32(penalty)
     total = 0.0
     for i in range(documents.size):
         d = documents[i]
-        scores_of(offsets, columns, values, d, weights, score)
-        own = score[target[i]]
-        log_sum, top = soften(score)
+        scores_of(columns, values, offsets[d], offsets[d + 1], weights, score)
+        own = score[0, target[i]]
+        log_sum, top = soften(score, n_targets)
         total += log_sum - (own - top)
-        score[target[i]] -= np.float32(1.0)
+        score[0, target[i]] -= np.float32(1.0)
         for t in range(n_targets):
-            score[t] *= np.float32(penalty)
-            gradient[intercepts + t] += score[t]
-        for e in range(offsets[d], offsets[d + 1]):
-            x, at = values[e], np.int64(columns[e]) * n_targets
-            for t in range(n_targets):
-                gradient[at + t] += x * score[t]
+            score[0, t] *= factor
+        for t in range(n_targets, score.shape[1]):
+            score[0, t] = 0.0
+        add_outer(columns, values, offsets[d], offsets[d + 1], score, gradient)
     squares = 0.0
-    for i in range(intercepts):
-        squares += np.float64(weights[i]) * np.float64(weights[i])
-        gradient[i] += weights[i]
+    for i in range(weights.shape[0] - 1):
+        for j in range(weights.shape[1]):
+            squares += np.float64(weights[i, j]) * np.float64(weights[i, j])
+            gradient[i, j] += weights[i, j]
     return penalty * total + 0.5 * squares
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=True)
-def add_scaled(vector, scale, other):  # type: ignore[no-untyped-def]
-    """vector += scale * other."""
-    factor = np.float32(scale)
-    for i in range(vector.size):
-        vector[i] += factor * other[i]
-
-
 @njit(cache=True, nogil=True, error_model="numpy")
-def fit(offsets, columns, values, documents, target, n_targets, penalty, weights):  # type: ignore[no-untyped-def]
-    """Minimize the loss over the weights float32[(n_columns + 1) T], in place."""
+def fit(offsets, columns, values, documents, target, n_targets, penalty, weights):
+    """Minimize the loss over the weights float32[n_columns + 1, T'], in place."""
     gradient, new_gradient, new_weights = np.empty_like(weights), np.empty_like(weights), np.empty_like(weights)
-    steps, changes = np.empty((HISTORY, weights.size), np.float32), np.empty((HISTORY, weights.size), np.float32)
+    steps, changes = np.empty((HISTORY, *weights.shape), np.float32), np.empty((HISTORY, *weights.shape), np.float32)
     rho = np.zeros(HISTORY)
     n_kept, head = 0, 0
     value = loss(offsets, columns, values, documents, target, n_targets, penalty, weights, gradient)
@@ -192,7 +212,7 @@ def fit(offsets, columns, values, documents, target, n_targets, penalty, weights
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def downhill(gradient, steps, changes, rho, n_kept, head):  # type: ignore[no-untyped-def]
+def downhill(gradient, steps, changes, rho, n_kept, head):
     """Minus the inverse Hessian, as remembered, times the gradient: the two loops of the algorithm."""
     direction = -gradient
     if n_kept == 0:
@@ -212,10 +232,12 @@ def downhill(gradient, steps, changes, rho, n_kept, head):  # type: ignore[no-un
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def predict(offsets, columns, values, documents, weights, probabilities):  # type: ignore[no-untyped-def]
+def predict(offsets, columns, values, documents, weights, probabilities):
     """Write the probabilities of the targets, float32[D, T], for some documents."""
-    score = np.empty(probabilities.shape[1], np.float32)
+    n_targets = probabilities.shape[1]
+    score = np.zeros((1, weights.shape[1]), np.float32)
     for i in range(documents.size):
-        scores_of(offsets, columns, values, documents[i], weights, score)
-        soften(score)
-        probabilities[documents[i]] = score
+        d = documents[i]
+        scores_of(columns, values, offsets[d], offsets[d + 1], weights, score)
+        soften(score, n_targets)
+        probabilities[d] = score[0, :n_targets]

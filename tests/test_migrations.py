@@ -21,6 +21,8 @@ from sampler.corpus import UNLABELED, Corpus
 from worker import encodings
 from worker.corpus_files import CorpusFiles
 
+NEW_TABLES = ("workers", "idempotent_requests", "encoding_parts", "atom_runs", "calibration_steps", "audits")
+
 
 @pytest.fixture
 def migrated(database_url: str) -> Iterator[db.Database]:
@@ -119,8 +121,8 @@ def test_rows_survive_the_way_up_and_down_and_up_again(database_url: str) -> Non
 
     db.migrate(database_url)
     second = contents(database)
-    del second["workers"], second["idempotent_requests"], second["encoding_parts"]
-    assert second == {**first, "alembic_version": [{"version_num": "0003"}]}
+    assert all(second.pop(name) == [] for name in NEW_TABLES)
+    assert second == {**first, "alembic_version": [{"version_num": "0004"}]}
     with database.sessions.begin() as session:
         session.execute(text("INSERT INTO workers VALUES ('worker-1', 5)"))
         session.execute(
@@ -142,6 +144,36 @@ def test_rows_survive_the_way_up_and_down_and_up_again(database_url: str) -> Non
         session.execute(text("DELETE FROM corpora"))
     assert {name for name, rows in contents(database).items() if rows} == {"alembic_version"}
     database.engine.dispose()
+
+
+def test_going_back_takes_calibrated_jobs_out_and_leaves_the_others(migrated: db.Database) -> None:
+    add_rows(migrated)
+    before = contents(migrated)
+    job = "'c0a1d7c2-1f6e-4a38-8f0b-6f2f4f1f7e15'"
+    rows = {
+        "jobs (id, corpus_id, corpus_version, settings, status, created_at)": (
+            f"{job}, '11111111-2222-4333-8444-555555555555', 1, '{{\"model\": \"calibrated\"}}', 'succeeded', 2"
+        ),
+        "units (id, job_id, kind, status, attempts, n_sweeps, n_steps)": f"2, {job}, 'atoms', 'done', 0, 7, 7",
+        "atom_runs (corpus_id, words_digest, options, number, data)": (
+            "'11111111-2222-4333-8444-555555555555', 'd', '{}', 0, ''"
+        ),
+        "calibration_steps (job_id, number, data)": f"{job}, 0, ''",
+        "draws (job_id, chain, sweep, n_categories, n_new, n_new_with_documents, log_joint, setting)": (
+            f"{job}, 0, 1, 2, 1, 1, -7, 3"
+        ),
+        "summaries (job_id, best_chain, data)": f"{job}, NULL, '{{}}'",
+        "audits (job_id, document_id, category, probability)": f"{job}, 1, 0, 0.25",
+    }
+    with migrated.sessions.begin() as session:
+        for table, values in rows.items():
+            session.execute(text(f"INSERT INTO {table} VALUES ({values})"))
+    migrate_down(migrated, "0003")
+    after = contents(migrated)
+    assert after["alembic_version"] == [{"version_num": "0003"}]
+    assert {name: rows for name, rows in before.items() if name in after and name != "alembic_version"} == {
+        name: rows for name, rows in after.items() if name != "alembic_version"
+    }
 
 
 def differing(one: dict[str, list[Any]], other: dict[str, list[Any]]) -> set[str]:

@@ -1,29 +1,46 @@
 """Compile what a job runs, before there is one: the first job of a version would wait for it, about a minute."""
 
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 
-from sampler import chain, checkpoint, consensus
-from sampler.corpus import UNLABELED, Corpus
-from sampler.hyperparameters import Hyperparameters
+from sampler import calibrated
+from sampler.corpus import UNLABELED, Array, Corpus
+from sampler.hyperparameters import CalibratedHyperparameters, Hyperparameters
 from sampler.state import Kernel
 from sampler.workers import Workers
+from worker.models import Calibrated, LbplNtm, Model
 
 N_SWEEPS = 20  # by then categories have been proposed to split and to merge
+FEW_ATOMS = CalibratedHyperparameters(n_atoms=12, n_atom_sweeps=2, smoothings=(0.4,), powers=(0.0, 1.5))
 
 
 def compile_kernels() -> None:
-    """Take both kernels through a small job, so that numba's cache holds all that a job calls."""
-    corpus, hyperparameters = small_corpus(), Hyperparameters(n_topics=8, n_start=3)
-    for kernel in get_args(Kernel):
-        state = chain.start(corpus, hyperparameters, seed=0, chain=0, kernel=kernel)
-        with Workers(2) as workers:
-            for _ in range(N_SWEEPS):
-                chain.sweep(corpus, hyperparameters, state, workers)
-                chain.keep(corpus, state)
-        checkpoint.load(corpus, hyperparameters, checkpoint.dump(corpus, state))
-        consensus.conclude(corpus, state.tally)
+    """Take all models through a small job, so that numba's cache holds all that a job calls."""
+    corpus = small_corpus()
+    with Workers(2) as workers:
+        for kernel in get_args(Kernel):
+            run_chain(LbplNtm(corpus, Hyperparameters(n_topics=8, n_start=3), kernel, seed=0), workers)
+        run_chain(small_calibrated(corpus, workers), workers)
+
+
+def run_chain(model: Model[Any], workers: Workers) -> None:
+    """A chain from its start to the conclusion."""
+    state, n_categories = model.start(0, workers), []
+    for _ in range(N_SWEEPS):
+        n_categories.append(model.sweep(state, workers).n_categories)
+        model.keep(state)
+    traces = {"n_categories": np.array([n_categories], np.float64)}
+    model.conclude([model.load(model.dump(state))], traces, workers)
+
+
+def small_calibrated(corpus: Corpus, workers: Workers) -> Calibrated:
+    """The calibrated model after all its steps."""
+    runs = [calibrated.atom_run(corpus, FEW_ATOMS, 0, n, workers) for n in range(calibrated.n_atom_runs(FEW_ATOMS))]
+    done: list[dict[str, Array]] = []
+    for number in range(calibrated.n_calibration_steps(FEW_ATOMS)):
+        done.append(calibrated.calibration_step(corpus, FEW_ATOMS, 0, runs, done, number, workers))
+    return Calibrated(corpus, FEW_ATOMS, 0, runs, done)
 
 
 def small_corpus() -> Corpus:

@@ -1,93 +1,33 @@
-"""One leg of one unit: encode, chain or conclude. Knows SQL and the sampler, not Celery."""
+"""Legs of units: encode, chain or conclude. Knows SQL and the sampler, not Celery; steps has the stepwise ones."""
 
 import logging
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 
-from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.orm import Session
 
 from app import leases
 from app.db import Database
 from app.errors import LeaseLost
-from app.models import Job, Unit
+from app.models import Answer, Audit, Job, Unit
 from app.settings import Settings
-from sampler import chain, consensus, text
-from sampler.corpus import Corpus
+from sampler import consensus, text
+from sampler.checkpoint import CheckpointError
 from sampler.workers import Workers
-from worker import encodings, store
-from worker.corpus_files import CorpusFiles
+from worker import encodings, results, store
 from worker.encodings import Draft
 from worker.heartbeat import Heartbeat
-from worker.store import Rows, Stopped
+from worker.leg import AWAY, Leg
+from worker.models import ChainState, Model, model_of
+from worker.steps import run_steps
+from worker.store import NewDraw, Rows, Stopped
 
 logger = logging.getLogger(__name__)
 
 TOP_WORDS = 10
-
-Result = TypeVar("Result")
-AWAY = (OperationalError, InterfaceError)  # the database does not answer, is locked, or its disk is full
-
-
-class Leg(NamedTuple):
-    """What the work of a leg needs to know."""
-
-    database: Database
-    settings: Settings
-    unit: Unit
-    job: Job
-    leaving: Callable[[], bool]  # asked between sweeps: the worker is to end
-    lease_is_lost: Callable[[], bool]  # asked between sweeps: lost, or the job has ended
-
-    @property
-    def token(self) -> str:
-        """What every write of this leg carries."""
-        return str(self.unit.token)
-
-    @property
-    def files(self) -> CorpusFiles:
-        """Where this host keeps encoded corpora."""
-        return CorpusFiles(self.settings.encodings, self.settings.max_encodings_bytes)
-
-    def must_stop(self) -> bool:
-        """Whether this sweep is to be the last one."""
-        return self.leaving() or self.lease_is_lost()
-
-    def write(self, work: Callable[[Session], Result]) -> Result:
-        """Do the work in one transaction, again and again while the database is away or its disk is full.
-
-        The fence decides whether it may still be done by then: what another leg has taken over raises LeaseLost.
-        """
-        while True:
-            try:
-                with self.database.sessions.begin() as session:
-                    return work(session)
-            except AWAY as error:
-                if self.leaving():
-                    raise
-                logger.warning("job %s: nothing can be saved, trying again: %s", self.job.id, error.orig)
-                time.sleep(self.settings.save_seconds)
-
-    def saved(self, session: Session, **progress: Any) -> bool:
-        """Fence a write and note the progress; False if the job is over."""
-        nothing = {"n_sweeps": self.unit.n_sweeps, "n_categories": None, "sweeps_per_second": None}
-        return leases.saved(session, self.unit.id, self.token, self.settings.lease_seconds, **(nothing | progress))
-
-    def finish(self, session: Session) -> list[int]:
-        """End the unit; returns the units to send."""
-        return leases.finish(session, self.unit.id, self.token)
-
-    def release(self, session: Session) -> list[int]:
-        """End the leg before its unit is done; returns the unit, to be sent again, if its job goes on."""
-        return [self.unit.id] if leases.release(session, self.unit.id, self.token) else []
-
-    def fail(self, session: Session, error: Exception) -> None:
-        """Fail the job with the reason."""
-        reason = f"{self.unit.kind}: {type(error).__name__}: {error}"
-        leases.fail(session, self.unit.id, self.token, reason)
 
 
 def run(database: Database, settings: Settings, unit_id: int, leaving: Callable[[], bool]) -> list[int]:
@@ -178,7 +118,7 @@ def complete_encoding(leg: Leg, encoding_id: int, draft: Draft, session: Session
 
 
 def save_encode(leg: Leg, session: Session) -> list[int]:
-    """Point the job to its encoding; returns the units of its chains."""
+    """Point the job to its encoding; returns the units that are ready now."""
     next_units = leg.finish(session)
     encodings.point_to(session, leg.job)
     return next_units
@@ -188,50 +128,57 @@ def run_chain(leg: Leg) -> list[int]:
     """Sweep from the last checkpoint on, saving every few seconds, until the leg or the chain is over."""
     with leg.database.readers.begin() as session:
         corpus = encodings.load(session, leg.job, leg.files).corpus
-        state = store.load_state(session, leg.job, leg.unit, corpus)
-    state = state or first_state(leg, corpus, leg.unit)
+        model = model_of(session, leg.job, corpus)
     end = time.monotonic() + leg.settings.leg_seconds
     with Workers(leg.settings.threads) as workers:
+        state = restored(leg, model, leg.unit, workers)
         while state.n_sweeps < leg.job.settings["sweeps"]:
             began = time.monotonic()
-            draws = stretch(leg, corpus, state, workers)
+            draws = stretch(leg, model, state, workers)
             rate = len(draws) / max(time.monotonic() - began, 1e-9)
-            goes_on = leg.write(partial(save_chain, leg, corpus, state, draws, rate))
+            goes_on = leg.write(partial(save_chain, leg, state, model.dump(state), draws, rate))
             is_over = not goes_on or leg.must_stop() or time.monotonic() > end
             if is_over and state.n_sweeps < leg.job.settings["sweeps"]:
                 return leg.write(leg.release)
     return leg.write(leg.finish)
 
 
-def first_state(leg: Leg, corpus: Corpus, unit: Unit) -> chain.State:
-    """The state of a chain before its first sweep."""
-    seed, number = leg.job.settings["seed"], int(unit.chain or 0)
-    return chain.start(corpus, store.hyperparameters(leg.job), seed, number, store.kernel(leg.job))
+def restored(leg: Leg, model: Model[Any], unit: Unit, workers: Workers) -> Any:
+    """A chain as its newest sound checkpoint has it, or before its first sweep if there is none."""
+    before: int | None = None
+    while True:
+        with leg.database.readers.begin() as session:
+            found = store.newest_checkpoint(session, unit, before)
+        if found is None:
+            return model.start(int(unit.chain or 0), workers)
+        try:
+            return model.load(found.data)
+        except CheckpointError as error:
+            logger.warning("unit %d: checkpoint %d is passed over: %s", unit.id, found.id, error)
+        before = found.id
 
 
-def stretch(leg: Leg, corpus: Corpus, state: chain.State, workers: Workers) -> list[chain.Draw]:
+def stretch(leg: Leg, model: Model[Any], state: ChainState, workers: Workers) -> list[NewDraw]:
     """Sweep until it is time to save, at least once."""
-    draws: list[chain.Draw] = []
+    draws: list[NewDraw] = []
     until = time.monotonic() + leg.settings.save_seconds
     while not draws or (
         state.n_sweeps < leg.job.settings["sweeps"] and time.monotonic() < until and not leg.must_stop()
     ):
-        draws.append(sweep(leg, corpus, state, workers))
+        draws.append(sweep(leg, model, state, workers))
     return draws
 
 
-def sweep(leg: Leg, corpus: Corpus, state: chain.State, workers: Workers) -> chain.Draw:
+def sweep(leg: Leg, model: Model[Any], state: ChainState, workers: Workers) -> NewDraw:
     """One sweep; past the burn-in the draw is kept in the tally."""
-    draw = chain.sweep(corpus, store.hyperparameters(leg.job), state, workers)
+    draw = model.sweep(state, workers)
     if state.n_sweeps > leg.job.settings["burn_in"]:
-        chain.keep(corpus, state)
+        model.keep(state)
     return draw
 
 
-def save_chain(
-    leg: Leg, corpus: Corpus, state: chain.State, draws: list[chain.Draw], rate: float, session: Session
-) -> bool:
-    """Save draws and the state that they lead to; False if the job is over."""
+def save_chain(leg: Leg, state: ChainState, data: bytes, draws: list[NewDraw], rate: float, session: Session) -> bool:
+    """Save draws and the state that they lead to, as bytes; False if the job is over."""
     goes_on = leg.saved(
         session,
         n_sweeps=state.n_sweeps,
@@ -239,55 +186,67 @@ def save_chain(
         sweeps_per_second=rate,
         digest=state.digest,
     )
-    store.save_chain(session, leg.unit, corpus, state, draws)
+    store.save_chain(session, leg.unit, state.n_sweeps, data, draws)
     return goes_on
 
 
 def conclude(leg: Leg) -> list[int]:
-    """Write one row a document and one a category from the chain with the highest mean log joint.
-
-    If that chain's last checkpoint is damaged, its missing sweeps are done again, with the same draws.
-    """
+    """Write one row a document and one a category, from all chains or from the one with the highest mean log joint."""
     with leg.database.readers.begin() as session:
         stored = encodings.load(session, leg.job, leg.files)
-        corpus, names = stored.corpus, encodings.names(session, leg.job)
-        best = store.best_chain(session, leg.job)
-        unit = store.chain_unit(session, leg.job, best)
-        state = store.load_state(session, leg.job, unit, corpus)
-    state = state or first_state(leg, corpus, unit)
+        names = encodings.names(session, leg.job)
+        model = model_of(session, leg.job, stored.corpus)
+        best = None if model.pools_chains else store.best_chain(session, leg.job)
+        units = store.chain_units(session, leg.job, best)
+        traces = store.traces(session, leg.job) if model.pools_chains else {}
     with Workers(leg.settings.threads) as workers:
-        while state.n_sweeps < leg.job.settings["sweeps"]:
-            sweep(leg, corpus, state, workers)
-    answers = consensus.conclude(corpus, state.tally)
-    words = consensus.top_words(corpus, answers, TOP_WORDS)
-    categories = store.category_rows(leg.job, corpus, names, answers, words)
+        states = [finished(leg, model, unit, workers) for unit in units]
+        conclusion = model.conclude(states, traces, workers)
+    words = consensus.top_words(stored.corpus, conclusion.consensus, TOP_WORDS)
+    categories = results.category_rows(leg.job, stored.corpus, names, conclusion, words)
     leg.write(partial(clear_results, leg))
-    for rows in store.answer_rows(leg.job, stored, answers):
-        leg.write(partial(save_answers, leg, rows))
-    return leg.write(partial(save_summary, leg, best, categories))
+    for rows in results.answer_rows(leg.job, stored, conclusion):
+        leg.write(partial(save_rows, leg, Answer, rows))
+    for rows in results.audit_rows(leg.job, stored, conclusion):
+        leg.write(partial(save_rows, leg, Audit, rows))
+    return leg.write(partial(save_summary, leg, best, categories, conclusion.facts))
+
+
+def finished(leg: Leg, model: Model[Any], unit: Unit, workers: Workers) -> Any:
+    """A chain after its last sweep.
+
+    If its last checkpoint is damaged, its missing sweeps are done again, with the same draws.
+    """
+    state = restored(leg, model, unit, workers)
+    while state.n_sweeps < leg.job.settings["sweeps"]:
+        sweep(leg, model, state, workers)
+    return state
 
 
 def clear_results(leg: Leg, session: Session) -> None:
     """Take out what an unfinished conclusion wrote, or the one before the job was extended."""
     leg.saved(session)
-    store.clear_results(session, leg.job)
+    results.clear(session, leg.job)
 
 
-def save_answers(leg: Leg, rows: Rows, session: Session) -> None:
-    """Save a batch of answers."""
+def save_rows(leg: Leg, table: type[Answer | Audit], rows: Rows, session: Session) -> None:
+    """Save a batch of answers, or of doubtful labels."""
     leg.saved(session)
-    store.save_answers(session, rows)
+    results.save_rows(session, table, rows)
 
 
-def save_summary(leg: Leg, best: int, categories: Rows, session: Session) -> list[int]:
+def save_summary(leg: Leg, best: int | None, categories: Rows, facts: Mapping[str, Any], session: Session) -> list[int]:
     """Save the categories and the posteriors; with them the job has succeeded."""
     next_units = leg.finish(session)
-    store.save_summary(session, leg.job, best, categories)
+    results.save_summary(session, leg.job, best, categories, facts)
     return next_units
 
 
 WORK: dict[str, Callable[[Leg], list[int]]] = {
     "encode": encode,
+    "atoms": run_steps,
+    "calibrate": run_steps,
     "chain": run_chain,
     "conclude": conclude,
+    "power": run_steps,
 }

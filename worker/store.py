@@ -1,35 +1,37 @@
-"""Rows to arrays and back: documents, encodings, draws, checkpoints, results."""
+"""Rows to arrays and back: documents, draws, checkpoints."""
 
 import json
-import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import count, islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from sqlalchemy import Select, collate, delete, func, insert, select
 from sqlalchemy.orm import Session
 
-from app.models import Answer, Category, Checkpoint, Document, Draw, Job, Summary, Unit
-from sampler import chain
-from sampler.checkpoint import CheckpointError, dump, load
-from sampler.consensus import NONE, Consensus
-from sampler.corpus import UNLABELED, Array, Corpus
-from sampler.hyperparameters import Hyperparameters
-from sampler.state import Kernel
+from app.models import Checkpoint, Document, Draw, Job, Unit
+from sampler.corpus import Array, Corpus
 from sampler.text import TextOptions
-
-logger = logging.getLogger(__name__)
 
 BATCH = 1_000  # rows an INSERT
 KEPT_CHECKPOINTS = 2
-NO_WORD = "no word is left after the text options"
 Rows = Sequence[dict[str, Any]]  # to be inserted at once
 BINARY_COLLATION = {"postgresql": "C", "sqlite": "BINARY"}
 
 
 class Stopped(Exception):
     """The work was given up, because its worker leaves or its lease is lost."""
+
+
+class NewDraw(Protocol):
+    """What one sweep leaves in the trace, of whatever model: values by the names of columns."""
+
+    @property
+    def sweep(self) -> int: ...
+
+    @property
+    def n_categories(self) -> int: ...
+
+    def _asdict(self) -> dict[str, Any]: ...
 
 
 class Names(NamedTuple):
@@ -50,17 +52,6 @@ def text_options(job: Job) -> TextOptions:
     """The job's text options."""
     options = dict(job.settings["text"])
     return TextOptions(**options | {"extra_stop_words": tuple(options["extra_stop_words"])})
-
-
-def hyperparameters(job: Job) -> Hyperparameters:
-    """The job's hyperparameters."""
-    return Hyperparameters(**job.settings["hyperparameters"])
-
-
-def kernel(job: Job) -> Kernel:
-    """The job's kernel; a job from before there was a choice goes on under Algorithm 1."""
-    chosen: Kernel = job.settings.get("kernel", "collapsed")
-    return chosen
 
 
 def canonical(options: Mapping[str, Any]) -> str:
@@ -100,18 +91,13 @@ class Documents:
                 yield text
 
 
-def load_state(session: Session, job: Job, unit: Unit, corpus: Corpus) -> chain.State | None:
-    """The chain as its newest sound checkpoint has it; None if there is none."""
-    newest_first = select(Checkpoint).where(Checkpoint.unit_id == unit.id).order_by(Checkpoint.id.desc())
-    for checkpoint in session.scalars(newest_first):
-        try:
-            return load(corpus, hyperparameters(job), checkpoint.data)
-        except CheckpointError as error:
-            logger.warning("unit %d: checkpoint %d is passed over: %s", unit.id, checkpoint.id, error)
-    return None
+def newest_checkpoint(session: Session, unit: Unit, before: int | None = None) -> Checkpoint | None:
+    """The newest checkpoint of a chain, or the newest one before that with an id."""
+    query = select(Checkpoint).where(Checkpoint.unit_id == unit.id).order_by(Checkpoint.id.desc()).limit(1)
+    return session.scalar(query if before is None else query.where(Checkpoint.id < before))
 
 
-def save_chain(session: Session, unit: Unit, corpus: Corpus, state: chain.State, draws: Sequence[chain.Draw]) -> None:
+def save_chain(session: Session, unit: Unit, n_sweeps: int, data: bytes, draws: Sequence[NewDraw]) -> None:
     """Append draws and the checkpoint that follows them; keep the last checkpoints only.
 
     Draws of the same sweeps, left by a leg whose checkpoints turned out damaged, give way.
@@ -121,7 +107,7 @@ def save_chain(session: Session, unit: Unit, corpus: Corpus, state: chain.State,
         session.execute(delete(Draw).where(mine, Draw.sweep >= draws[0].sweep))
         rows = [{"job_id": unit.job_id, "chain": unit.chain, **draw._asdict()} for draw in draws]
         session.execute(insert(Draw), rows)
-    session.add(Checkpoint(unit_id=unit.id, n_sweeps=state.n_sweeps, data=dump(corpus, state)))
+    session.add(Checkpoint(unit_id=unit.id, n_sweeps=n_sweeps, data=data))
     session.flush()
     kept = select(Checkpoint.id).where(Checkpoint.unit_id == unit.id).order_by(Checkpoint.id.desc())
     old = session.scalars(kept.offset(KEPT_CHECKPOINTS)).all()
@@ -135,87 +121,15 @@ def best_chain(session: Session, job: Job) -> int:
     return session.scalars(kept.group_by(Draw.chain).order_by(mean.desc(), Draw.chain).limit(1)).one()
 
 
-def chain_unit(session: Session, job: Job, number: int) -> Unit:
-    """The unit of one of the job's chains."""
-    return session.scalars(select(Unit).where(Unit.job_id == job.id, Unit.chain == number)).one()
+def chain_units(session: Session, job: Job, number: int | None) -> Sequence[Unit]:
+    """The units of the job's chains in order, or of the one with this number."""
+    query = select(Unit).where(Unit.job_id == job.id, Unit.kind == "chain").order_by(Unit.chain)
+    return session.scalars(query if number is None else query.where(Unit.chain == number)).all()
 
 
-def posteriors(session: Session, job: Job) -> dict[str, dict[str, int]]:
-    """Over the kept draws of all chains: how many had each number of new categories."""
-    found = {}
-    for column in (Draw.n_new, Draw.n_new_with_documents):
-        rows = session.execute(
-            select(column, func.count())
-            .where(Draw.job_id == job.id, Draw.sweep > job.settings["burn_in"])
-            .group_by(column)
-            .order_by(column)
-        )
-        found[column.key] = {str(value): n_draws for value, n_draws in rows}
-    return found
-
-
-def answer_rows(job: Job, stored: Stored, consensus: Consensus) -> Iterator[Rows]:
-    """Batches of rows of `answers`, one row an unlabeled document."""
-    unlabeled = np.flatnonzero(stored.corpus.labels == UNLABELED)
-    for first in range(0, unlabeled.size, BATCH):
-        yield [
-            {
-                "job_id": job.id,
-                "document_id": int(stored.document_ids[d]),
-                "category": none_or(consensus.category[d], int),
-                "probability": none_or(consensus.probability[d], float),
-                "runner_up": none_or(consensus.runner_up[d], int),
-                "runner_up_probability": none_or(consensus.runner_up_probability[d], float),
-                "reason": NO_WORD if consensus.category[d] == NONE else None,
-            }
-            for d in unlabeled[first : first + BATCH]
-        ]
-
-
-def none_or(value: Any, kind: type) -> Any:
-    """An array's entry as JSON has it: None for NONE and for NaN."""
-    return None if value == NONE or value != value else kind(value)
-
-
-def category_rows(
-    job: Job, corpus: Corpus, strings: Names, consensus: Consensus, words: list[list[tuple[int, int]]]
-) -> Rows:
-    """Rows of `categories`: the known ones by name, then the new ones, numbered from 1."""
-    is_labeled = corpus.labels != UNLABELED
-    size = consensus.n_categories
-    has_category = consensus.category != NONE
-    n_documents = np.bincount(consensus.category[~is_labeled & has_category], minlength=size)
-    n_labeled = np.bincount(corpus.labels[is_labeled], minlength=size)
-    n_answered = max(int(n_documents.sum()), 1)
-    free_names = (name for name in map("new {}".format, count(1)) if name not in strings.categories)
-    names = strings.categories + list(islice(free_names, size - len(strings.categories)))
-    return [
-        {
-            "job_id": job.id,
-            "category": category,
-            "name": names[category],
-            "known": category < len(strings.categories),
-            "n_documents": int(n_documents[category]),
-            "n_labeled": int(n_labeled[category]),
-            "share": float(n_documents[category] / n_answered),
-            "top_words": [{"word": strings.vocabulary[word], "documents": n} for word, n in words[category]],
-        }
-        for category in range(size)
-    ]
-
-
-def clear_results(session: Session, job: Job) -> None:
-    """Take out what an earlier conclusion wrote."""
-    for table in (Answer, Category, Summary):
-        session.execute(delete(table).where(table.job_id == job.id))
-
-
-def save_answers(session: Session, rows: Rows) -> None:
-    """Store a batch of rows of `answers`."""
-    session.execute(insert(Answer), rows)
-
-
-def save_summary(session: Session, job: Job, number: int, rows: Rows) -> None:
-    """Store the categories, the best chain and the posterior frequencies."""
-    session.execute(insert(Category), rows)
-    session.add(Summary(job_id=job.id, best_chain=number, data=posteriors(session, job)))
+def traces(session: Session, job: Job) -> dict[str, Array]:
+    """float64[C, S] by quantity: its kept draws of each chain."""
+    kept = select(Draw.n_categories, Draw.log_joint).where(Draw.job_id == job.id, Draw.sweep > job.settings["burn_in"])
+    rows = np.array(session.execute(kept.order_by(Draw.chain, Draw.sweep)).all(), np.float64)
+    n_chains = job.settings["chains"]
+    return {name: rows[:, i].reshape(n_chains, -1) for i, name in enumerate(("n_categories", "log_joint"))}

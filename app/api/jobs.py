@@ -42,9 +42,10 @@ from app.errors import (
     NothingToCategorize,
 )
 from app.job_schemas import JobOut, JobPage
+from app.job_settings import ExtensionIn, JobIn
 from app.leases import LIVE
 from app.models import Document, Job
-from app.schemas import CORPUS_ID, ExtensionIn, JobIn, Status
+from app.schemas import CORPUS_ID, Status
 from sampler.text import TextOptions, has_usable_word
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])

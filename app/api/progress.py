@@ -10,12 +10,22 @@ from app import presence
 from app.db import now
 from app.job_schemas import ChainProgress, JobOut, Links, Progress
 from app.leases import LIVE
+from app.lifecycle import AUDITING, TESTABLE
 from app.models import Job, Unit
 from app.schemas import Stage
 from app.settings import Settings
 
-STAGES: tuple[tuple[str, Stage], ...] = (("encode", "encode"), ("chain", "sample"), ("conclude", "conclude"))
-
+STAGES: dict[str, Stage] = {
+    "encode": "encode",
+    "atoms": "atoms",
+    "calibrate": "calibrate",
+    "chain": "sample",
+    "conclude": "conclude",
+    "power": "power",
+}
+STEPWISE = ("atoms", "calibrate", "power")
+# Of the fraction that is done, each kind's share among those that the job has: what its work takes, roughly.
+SHARES = {"atoms": 0.2, "calibrate": 0.4, "chain": 0.4, "power": 1.0}
 
 NO_WORKER = "no worker is running: start one with `newfound worker`"
 
@@ -50,6 +60,8 @@ def job_out(job: Job, units: list[Unit], note: str | None) -> JobOut:
                 trace=f"{address}/trace",
                 categories=f"{address}/categories",
                 documents=f"{address}/documents",
+                audit=f"{address}/audit" if job.settings["model"] in AUDITING else None,
+                power_test=f"{address}/power-test" if job.settings["model"] in TESTABLE else None,
             ),
         }
     )
@@ -62,11 +74,15 @@ def progress(job: Job, units: list[Unit], note: str | None) -> Progress:
     total = job.settings["sweeps"] * job.settings["chains"]
     rate = sweeps_per_second(job, chains)
     furthest = max(chains, key=lambda unit: unit.n_sweeps, default=None)
+    at = stage(units)
+    stepwise = next((unit for unit in units if unit.kind == at and unit.kind in STEPWISE), None)
     return Progress(
-        stage=stage(units),
+        stage=at,
+        steps_done=stepwise.n_sweeps if stepwise else None,
+        steps_total=stepwise.n_steps if stepwise else None,
         sweeps_done=done,
         sweeps_total=total,
-        fraction=done / total,
+        fraction=fraction(units, done / total),
         sweeps_per_second=rate,
         seconds_left=(total - done) / rate if rate else None,
         n_categories=furthest.n_categories if furthest else None,
@@ -87,6 +103,15 @@ def progress(job: Job, units: list[Unit], note: str | None) -> Progress:
     )
 
 
+def fraction(units: list[Unit], of_sweeps: float) -> float:
+    """How much of the job is done; `of_sweeps` says so of its chains."""
+    done = {"chain": of_sweeps}
+    for unit in units:
+        if unit.kind in STEPWISE:
+            done[unit.kind] = 1.0 if unit.status == "done" else unit.n_sweeps / (unit.n_steps or 1)
+    return sum(SHARES[kind] * part for kind, part in done.items()) / sum(SHARES[kind] for kind in done)
+
+
 def sweeps_per_second(job: Job, chains: list[Unit]) -> float | None:
     """The rate of the chains that run now, together; None if none does."""
     if job.status not in LIVE:
@@ -97,7 +122,7 @@ def sweeps_per_second(job: Job, chains: list[Unit]) -> float | None:
 
 def stage(units: list[Unit]) -> Stage:
     """What the job is at, or was at when it ended: the first kind of units that is not all done."""
-    for kind, name in STAGES:
+    for kind, name in STAGES.items():
         if any(unit.kind == kind and unit.status != "done" for unit in units):
             return name
     return "done"

@@ -1,18 +1,21 @@
 """Results: the trace while a job runs; categories and documents once it has succeeded."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from fastapi import APIRouter, Query
-from pydantic import Field, TypeAdapter
+from pydantic import BaseModel, Field, TypeAdapter
 from sqlalchemy import select, tuple_
 from sqlalchemy.orm import Session, aliased
 
 from app import lifecycle
 from app.api.common import PAGE, Cursor, JobId, Limit, Readers, from_cursor, problems, to_cursor
 from app.errors import JobNotFound, MalformedRequest, ResultsNotReady
-from app.job_schemas import (
+from app.models import Answer, Category, Document, Draw, Job, Summary
+from app.result_schemas import (
+    CalibrationOut,
     CategoriesOut,
     CategoryOut,
+    DiagnosticsOut,
     DocumentOut,
     DocumentPage,
     DrawOut,
@@ -21,13 +24,13 @@ from app.job_schemas import (
     RunnerUp,
     TracePage,
 )
-from app.models import Answer, Category, Document, Draw, Job, Summary
 from app.schemas import MAX_INTEGER
 
 router = APIRouter(prefix="/v1/jobs/{job_id}", tags=["results"])
 
 TRACE_PAGE, MAX_TRACE_PAGE = 1_000, 10_000
 
+Told = TypeVar("Told", bound=BaseModel)
 Number = Annotated[int, Field(ge=0, le=MAX_INTEGER)]
 ChainAndSweep = TypeAdapter(tuple[Number, Number])
 RowNumber = TypeAdapter(Annotated[int, Field(ge=0, le=2**63 - 1)])
@@ -83,7 +86,14 @@ def get_categories(job_id: JobId, readers: Readers) -> CategoriesOut:
         categories=[category_out(category) for category in categories],
         n_new=posterior(summary.data["n_new"]),
         n_new_with_documents=posterior(summary.data["n_new_with_documents"]),
+        diagnostics=told(DiagnosticsOut, summary, "diagnostics"),
+        calibration=told(CalibrationOut, summary, "calibration"),
     )
+
+
+def told(kind: type[Told], summary: Summary, name: str) -> Told | None:
+    """A part of the summary that some models have."""
+    return kind.model_validate(summary.data[name]) if name in summary.data else None
 
 
 def find_succeeded_job(session: Session, job_id: str) -> Job:
@@ -104,6 +114,7 @@ def category_out(category: Category) -> CategoryOut:
         labeled=category.n_labeled,
         share=category.share,
         top_words=category.top_words,
+        stability=category.stability,
     )
 
 
@@ -187,6 +198,7 @@ def document_out(answer: Answer, key: str, first: Category | None, second: Categ
         probability=answer.probability,
         runner_up=runner_up(answer, second),
         reason=answer.reason,
+        stability=answer.stability,
     )
 
 

@@ -18,6 +18,13 @@ from tests.app import legs
 from tests.app.rows import expire
 
 MAX_JOBS, MAX_ATTEMPTS = 2, 3
+FOLLOWING = {
+    "encode": ("atoms", "chain"),
+    "atoms": ("calibrate",),
+    "calibrate": ("chain",),
+    "chain": ("conclude",),
+    "conclude": (),
+}
 LIVE = {"queued", "running"}
 
 # All that may happen to a job's status: by which function, from what, to what. Under a job that was resumed
@@ -201,7 +208,8 @@ class LifecycleSteps(RuleBasedStateMachine):
         leg.believes = False
         if unit.kind == "conclude":
             job.status = "succeeded"
-        next_kind = {"encode": "chain", "chain": "conclude", "conclude": ""}[unit.kind]
+        following = FOLLOWING[unit.kind]
+        next_kind = next((kind for kind in following if any(u.kind == kind for u in job.units.values())), "")
         ready = []
         if all(other.status == "done" for other in job.units.values() if other.kind == unit.kind):
             ready = [unit_id for unit_id, other in job.units.items() if other.kind == next_kind]

@@ -1,5 +1,7 @@
 """Rows that tests put straight into the tables."""
 
+from typing import Any
+
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
@@ -10,13 +12,14 @@ from app.models import Answer, Category, Corpus, Document, Draw, Job, Summary, U
 CORPUS = "11111111-2222-4333-8444-555555555555"
 SETTINGS = {
     "text": {"stop_words": "en", "extra_stop_words": [], "min_word_length": 2, "min_document_frequency": 5},
-    "model": "lbpl-ntm",
-    "kernel": "collapsed",
-    "hyperparameters": {},
     "sweeps": 10,
     "burn_in": 5,
     "chains": 2,
     "seed": 0,
+}
+OF_MODEL: dict[str, dict[str, Any]] = {
+    "lbpl-ntm": {"kernel": "collapsed", "hyperparameters": {}},
+    "calibrated": {"calibrated": {}},
 }
 
 
@@ -30,12 +33,14 @@ def add_corpus(session: Session, corpus_id: str = CORPUS, documents: int = 5) ->
     )
 
 
-def submit(database: Database, chains: int = 2) -> tuple[str, list[int]]:
+def submit(database: Database, chains: int = 2, model: str = "lbpl-ntm") -> tuple[str, list[int]]:
     """A queued job over the corpus, made if need be; its id and the unit ids that were to be sent."""
     with database.sessions.begin() as session:
         if session.get(Corpus, CORPUS) is None:
             add_corpus(session)
-        job, unit_ids = lifecycle.submit(session, CORPUS, {**SETTINGS, "chains": chains})
+        job, unit_ids = lifecycle.submit(
+            session, CORPUS, {**SETTINGS, **OF_MODEL[model], "model": model, "chains": chains}
+        )
     return job.id, unit_ids
 
 

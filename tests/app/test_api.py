@@ -93,7 +93,7 @@ def test_a_corpus_cannot_be_deleted_under_a_live_job(client: TestClient, corpus_
 
 
 def test_a_job_is_accepted_with_all_defaults_told(client: TestClient, corpus_id: str) -> None:
-    answer = submit(client, corpus_id)
+    answer = submit(client, corpus_id, model="lbpl-ntm")
     job = answer.json()
     assert answer.status_code == 202
     assert answer.headers["Location"] == f"/v1/jobs/{job['id']}" == job["links"]["self"]
@@ -104,6 +104,7 @@ def test_a_job_is_accepted_with_all_defaults_told(client: TestClient, corpus_id:
         "model": "lbpl-ntm",
         "kernel": DEFAULT_KERNEL,
         "hyperparameters": {**asdict(Hyperparameters()), "gamma_mean": 0.001, "alpha_mean": 0.5},
+        "calibrated": None,
         "sweeps": 500,
         "burn_in": 250,
         "chains": 2,
@@ -220,7 +221,7 @@ def test_a_job_is_cancelled_and_resumed(client: TestClient, corpus_id: str) -> N
 
 
 def test_progress_tells_what_the_units_are_at(client: TestClient, database: Database, corpus_id: str) -> None:
-    job = submit(client, corpus_id, sweeps=10).json()
+    job = submit(client, corpus_id, model="lbpl-ntm", sweeps=10).json()
     assert job["progress"]["stage"] == "encode"
     [encode] = units(database, job["id"], "encode")
     claim(database, encode.id, "a")
@@ -260,7 +261,7 @@ def test_one_message_is_sent_for_a_job(client: TestClient, corpus_id: str) -> No
 
 
 def test_health_tells_version_and_schema(client: TestClient) -> None:
-    assert client.get("/health").json() == {"status": "ok", "version": "0.1.0", "schema": "0003", "workers": 0}
+    assert client.get("/health").json() == {"status": "ok", "version": "0.1.0", "schema": "0004", "workers": 0}
 
 
 def test_deleting_a_corpus_takes_all_that_hangs_on_it(client: TestClient, database: Database) -> None:

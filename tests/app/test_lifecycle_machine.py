@@ -30,7 +30,7 @@ from tests.app.rows import submit
 
 MAX_ROUNDS = 4  # of everything that can be done; a job with legs that just died needs one more than without
 VERBS = st.sampled_from(["renew", "save", "release", "finish", "fail"])  # of legs
-EXAMPLES = {"sqlite": 50, "postgresql": 15}
+EXAMPLES = {"sqlite": 70, "postgresql": 15}
 
 
 class Lifecycle(LifecycleSteps):
@@ -50,13 +50,14 @@ class Lifecycle(LifecycleSteps):
         return both[pick % len(both)]
 
     @precondition(lambda self: len(self.world.jobs) < MAX_JOBS)
-    @rule(chains=st.integers(1, 2))
-    def submit(self, chains: int) -> None:
-        job_id, sent = submit(self.database, chains)
+    @rule(chains=st.integers(1, 2), model=st.sampled_from(["lbpl-ntm", "calibrated"]))
+    def submit(self, chains: int, model: str) -> None:
+        job_id, sent = submit(self.database, chains, model)
         with self.database.readers.begin() as session:
             units = session.scalars(select(Unit).where(Unit.job_id == job_id).order_by(Unit.id)).all()
         made = {unit.id: ModelUnit(unit.kind, "ready" if unit.kind == "encode" else "waiting") for unit in units}
-        assert [unit.kind for unit in units] == ["encode", *["chain"] * chains, "conclude"]
+        between = ["atoms", "calibrate"] if model == "calibrated" else []
+        assert [unit.kind for unit in units] == ["encode", *between, *["chain"] * chains, "conclude"]
         assert sent == [units[0].id]
         self.world.jobs[job_id] = ModelJob("queued", made)
         self.before[job_id] = "queued"

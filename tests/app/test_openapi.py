@@ -46,6 +46,7 @@ OPERATIONS = {
     "get_trace": ("get", "/v1/jobs/{job_id}/trace"),
     "get_categories": ("get", "/v1/jobs/{job_id}/categories"),
     "get_documents": ("get", "/v1/jobs/{job_id}/documents"),
+    "get_audit": ("get", "/v1/jobs/{job_id}/audit"),
     "get_health": ("get", "/health"),
 }
 

@@ -34,6 +34,7 @@ def test_the_trace_has_one_row_a_draw_by_chain_and_sweep(client: TestClient, job
         "alpha": 0.5,
         "gamma": 0.001,
         "log_joint": -1234.5,
+        "setting": None,
     }
 
 
@@ -93,6 +94,7 @@ def test_each_unlabeled_document_is_answered_once_in_order(client: TestClient, j
         "probability": 0.75,
         "runner_up": {"category": 1, "name": "new-1", "probability": 0.25},
         "reason": None,
+        "stability": None,
     }
     assert documents[2] == {
         "key": "document-3",
@@ -102,6 +104,7 @@ def test_each_unlabeled_document_is_answered_once_in_order(client: TestClient, j
         "probability": None,
         "runner_up": None,
         "reason": "no word is left after the text options",
+        "stability": None,
     }
 
 

@@ -7,8 +7,8 @@ from sqlalchemy import insert, select
 
 from app import lifecycle
 from app.db import Database
-from app.models import Answer, Category, Checkpoint, Corpus, Document, Draw, Job, Unit
-from app.schemas import JobIn
+from app.job_settings import JobIn
+from app.models import Answer, Audit, Category, Checkpoint, Corpus, Document, Draw, Job, Summary, Unit
 from app.settings import Settings
 from worker import legs
 
@@ -18,6 +18,8 @@ SUBJECTS = {
     "river": "danube rhine volga loire tagus ebro elbe oder",  # nobody labels it
 }
 WORDS = 12  # a document
+FEW_TOPICS = {"n_topics": 6, "n_start": 2}
+FEW_ATOMS = {"n_atoms": 12, "n_atom_sweeps": 4, "smoothings": [0.1, 0.4], "powers": [0.0, 1.5], "n_refinements": 1}
 
 
 def rows(n_documents: int = 20) -> list[dict[str, Any]]:
@@ -46,11 +48,17 @@ def upload(database: Database, documents: list[dict[str, Any]]) -> str:
 
 def submit(database: Database, corpus_id: str, **fields: Any) -> tuple[str, list[int]]:
     """Queue a job with few topics; returns its id and the units to send."""
-    body = {"sweeps": 12, "chains": 2, "hyperparameters": {"n_topics": 6, "n_start": 2}, **fields}
+    body = {"model": "lbpl-ntm", "sweeps": 12, "chains": 2, "hyperparameters": FEW_TOPICS, **fields}
     settings = JobIn(corpus_id=corpus_id, **body).settings()
     with database.sessions.begin() as session:
         job, unit_ids = lifecycle.submit(session, corpus_id, settings)
         return job.id, unit_ids
+
+
+def submit_calibrated(database: Database, corpus_id: str, **fields: Any) -> tuple[str, list[int]]:
+    """Queue a calibrated job with few atoms; returns its id and the units to send."""
+    body = {"model": "calibrated", "hyperparameters": None, "calibrated": FEW_ATOMS, **fields}
+    return submit(database, corpus_id, **body)
 
 
 def run_to_the_end(database: Database, settings: Settings, unit_ids: list[int]) -> int:
@@ -79,12 +87,23 @@ def outcome(database: Database, job_id: str) -> dict[str, Any]:
             .where(Answer.job_id == job_id)
             .order_by(Document.key)
         )
+        audits = (
+            select(Audit, Document.key)
+            .join(Document, Document.id == Audit.document_id)
+            .where(Audit.job_id == job_id)
+            .order_by(Audit.probability, Document.key)
+        )
+        digests = select(Unit.kind, Unit.chain, Unit.digest, Unit.n_sweeps, Unit.n_steps).where(Unit.job_id == job_id)
+        summaries = session.scalars(select(Summary).where(Summary.job_id == job_id))
         categories = select(Category).where(Category.job_id == job_id).order_by(Category.category)
         return {
             "draws": [columns(draw, "job_id") for draw in draws],
             "checkpoints": [newest_checkpoint(session, unit) for unit in session.scalars(units)],
             "answers": [(key, columns(answer, "job_id", "document_id")) for answer, key in session.execute(answers)],
             "categories": [columns(category, "job_id") for category in session.scalars(categories)],
+            "audits": [(key, columns(audit, "job_id", "document_id")) for audit, key in session.execute(audits)],
+            "units": [tuple(row) for row in session.execute(digests.order_by(Unit.kind, Unit.chain))],
+            "summaries": [columns(summary, "job_id") for summary in summaries],
         }
 
 

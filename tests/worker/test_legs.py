@@ -18,7 +18,7 @@ from app.models import Checkpoint, Corpus, Document, Draw, Encoding, EncodingPar
 from app.settings import Settings
 from sampler import chain
 from tests.worker import jobs
-from worker import corpus_file, encodings, legs, store
+from worker import corpus_file, encodings, legs, results, store
 from worker.corpus_files import CorpusFiles
 
 SAVE_AFTER_EVERY_SWEEP = {"save_seconds": 1e-9}
@@ -47,7 +47,8 @@ def test_a_job_gives_every_unlabeled_document_a_category_or_the_reason_why_not(
         "probability": None,
         "runner_up": None,
         "runner_up_probability": None,
-        "reason": store.NO_WORD,
+        "reason": results.NO_WORD,
+        "stability": None,
     }
     names = {category["category"]: category["name"] for category in found["categories"]}
     subjects = {key: names[answer["category"]] for key, answer in answers.items()}

@@ -1,0 +1,63 @@
+"""The audit of a job's labels, once it has succeeded."""
+
+from typing import Annotated
+
+from fastapi import APIRouter
+from pydantic import Field, FiniteFloat, TypeAdapter
+from sqlalchemy import select, tuple_
+from sqlalchemy.orm import aliased
+
+from app.api.common import PAGE, Cursor, JobId, Limit, Readers, from_cursor, problems, to_cursor
+from app.api.results import find_succeeded_job
+from app.errors import JobNotFound, MalformedRequest, NoAudit, ResultsNotReady
+from app.lifecycle import AUDITING
+from app.models import Audit, Category, Document
+from app.result_schemas import AuditedOut, AuditPage, SuggestionOut
+
+router = APIRouter(prefix="/v1/jobs/{job_id}", tags=["results"])
+
+Place = TypeAdapter(tuple[FiniteFloat, Annotated[int, Field(ge=0, le=2**63 - 1)]])  # probability, id of a row
+
+
+@router.get(
+    "/audit",
+    operation_id="get_audit",
+    summary="Read the doubtful labels",
+    responses=problems(JobNotFound, ResultsNotReady, NoAudit, MalformedRequest),
+)
+def get_audit(job_id: JobId, readers: Readers, cursor: Cursor = None, limit: Limit = PAGE) -> AuditPage:
+    """Read the labeled documents whose label is unlikely by what the other labels teach, the most unlikely first.
+
+    Their labels are kept: it is for the client to change them.
+    """
+    last = from_cursor(cursor, Place)
+    suggested = aliased(Category)
+    query = (
+        select(Audit, Document.key, Document.label, suggested.name)
+        .join(Document, Document.id == Audit.document_id)
+        .outerjoin(suggested, (suggested.job_id == Audit.job_id) & (suggested.category == Audit.suggested))
+        .where(Audit.job_id == job_id)
+        .order_by(Audit.probability, Audit.document_id)
+        .limit(limit + 1)
+    )
+    if last is not None:
+        query = query.where(tuple_(Audit.probability, Audit.document_id) > last)
+    with readers.begin() as session:
+        job = find_succeeded_job(session, job_id)
+        if job.settings["model"] not in AUDITING:
+            raise NoAudit(f"job {job_id} has the model {job.settings['model']}; only a calibrated job audits labels")
+        rows = session.execute(query).all()
+    more = len(rows) > limit
+    rows = rows[:limit]
+    return AuditPage(
+        documents=[audited_out(audit, key, str(label), name) for audit, key, label, name in rows],
+        next=to_cursor((rows[-1][0].probability, rows[-1][0].document_id)) if more else None,
+    )
+
+
+def audited_out(audit: Audit, key: str, label: str, suggested: str | None) -> AuditedOut:
+    """A doubtful label as HTTP tells of it."""
+    suggestion = None
+    if suggested is not None and audit.suggested is not None and audit.suggested_probability is not None:
+        suggestion = SuggestionOut(category=audit.suggested, name=suggested, probability=audit.suggested_probability)
+    return AuditedOut(key=key, label=label, probability=audit.probability, suggestion=suggestion)

@@ -1,0 +1,105 @@
+"""What the tests of the calibrated sampler share: small corpora, and the way from a corpus to an answer."""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+from harness import corpus_of
+
+from sampler import calibrated
+from sampler.calibrated import Arrays, CalibratedState, Calibration, Conclusion, Draw
+from sampler.corpus import UNLABELED, Array, Corpus, validate
+from sampler.hyperparameters import CalibratedHyperparameters
+from sampler.workers import Workers
+
+QUICK = CalibratedHyperparameters(
+    n_atoms=12, n_starts=2, smoothings=(0.4, 0.8), powers=(0.0, 1.0, 2.0), n_atom_sweeps=4, n_refinements=1
+)
+N_OWN_WORDS = 20  # of each category of an easy corpus
+
+
+class Posed(NamedTuple):
+    """A corpus and the true category of each of its documents."""
+
+    corpus: Corpus
+    truth: Array  # int64[D], known categories first
+
+
+def posed(documents: Sequence[Sequence[int]], labels: Sequence[int], n_known: int) -> Corpus:
+    """A corpus of these words and labels, checked."""
+    n_words = max((word for document in documents for word in document), default=0) + 1
+    made = corpus_of(documents, labels, n_words, n_known)
+    validate(made)
+    return made
+
+
+def easy(sizes: Sequence[int], labeled: Sequence[int], length: int = 15, overlap: float = 0.0, seed: int = 1) -> Posed:
+    """Categories of `sizes` documents, of which the first few are `labeled`; categories with a label come first.
+
+    Each draws its words evenly from N_OWN_WORDS of its own, and with probability `overlap` from as many shared ones.
+    """
+    rng = np.random.default_rng(seed)
+    documents, labels, truth = [], [], []
+    for k, (size, n_labeled) in enumerate(zip(sizes, labeled, strict=True)):
+        for d in range(size):
+            own = rng.integers(0, N_OWN_WORDS, length) + N_OWN_WORDS * (k + 1)
+            shared = rng.integers(0, N_OWN_WORDS, length)
+            documents.append(np.where(rng.random(length) < overlap, shared, own).tolist())
+            labels.append(k if d < n_labeled else UNLABELED)
+            truth.append(k)
+    return Posed(posed(documents, labels, sum(n > 0 for n in labeled)), np.array(truth))
+
+
+@cache
+def four_categories() -> Posed:
+    """Two known categories of 40 documents, 16 of each labeled, and two new ones; they share a few words."""
+    return easy([40, 40, 40, 40], [16, 16, 0, 0], overlap=0.15)
+
+
+def calibrate(
+    corpus: Corpus, workers: Workers, hyperparameters: CalibratedHyperparameters = QUICK, seed: int = 3
+) -> tuple[list[Arrays], list[Arrays], Calibration]:
+    """The atoms, the results of the steps, and the calibration of a corpus."""
+    runs = [
+        calibrated.atom_run(corpus, hyperparameters, seed, number, workers)
+        for number in range(calibrated.n_atom_runs(hyperparameters))
+    ]
+    done: list[Arrays] = []
+    for number in range(calibrated.n_calibration_steps(hyperparameters)):
+        done.append(calibrated.calibration_step(corpus, hyperparameters, seed, runs, done, number, workers))
+    return runs, done, calibrated.calibration(corpus, hyperparameters, seed, runs, done)
+
+
+def swept(
+    corpus: Corpus, found: Calibration, state: CalibratedState, n_sweeps: int, workers: Workers,
+    hyperparameters: CalibratedHyperparameters = QUICK,
+) -> list[Draw]:  # fmt: skip
+    """Sweep a chain, every draw kept; returns the draws."""
+    draws = []
+    for _ in range(n_sweeps):
+        draws.append(calibrated.sweep(corpus, hyperparameters, found, state, workers))
+        calibrated.keep(corpus, found, state)
+    return draws
+
+
+class Answered(NamedTuple):
+    """All that came of a corpus."""
+
+    calibration: Calibration
+    states: list[CalibratedState]
+    draws: list[list[Draw]]
+    conclusion: Conclusion
+
+
+def answer(
+    corpus: Corpus, workers: Workers, hyperparameters: CalibratedHyperparameters = QUICK, seed: int = 3,
+    n_chains: int = 2, n_sweeps: int = 6,
+) -> Answered:  # fmt: skip
+    """Calibrate, sweep some chains, and conclude, as a job does."""
+    found = calibrate(corpus, workers, hyperparameters, seed)[2]
+    states = [calibrated.start(corpus, hyperparameters, found, seed, c, workers) for c in range(n_chains)]
+    draws = [swept(corpus, found, state, n_sweeps, workers, hyperparameters) for state in states]
+    traces = {"the log joint": np.array([[draw.log_joint for draw in chain] for chain in draws])}
+    conclusion = calibrated.conclude(corpus, hyperparameters, found, states, traces, workers)
+    return Answered(found, states, draws, conclusion)

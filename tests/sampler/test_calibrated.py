@@ -1,0 +1,430 @@
+"""The calibrated sampler from end to end: what it finds, that it is the same by any road, and corpora at the limits."""
+
+import json
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+import scipy.stats
+from calibrated_harness import QUICK, answer, calibrate, easy, four_categories, posed, swept
+
+from sampler import atoms, calibrated, chain
+from sampler import checkpoint as topics
+from sampler.calibrated import Calibration, dump, load, start
+from sampler.checkpoint import CheckpointError, pack, unpack
+from sampler.consensus import NONE
+from sampler.corpus import UNLABELED, Array, Corpus
+from sampler.grouping import log_target
+from sampler.hyperparameters import CALIBRATED_LIMITS, Hyperparameters
+from sampler.metrics import nmi
+from sampler.state import Kernel
+from sampler.streams import Step, chosen
+from sampler.workers import Workers
+
+FALSE_ALARM = 1e-4  # of one comparison, were the seed not fixed
+SEED = 3
+
+
+def found_in(corpus: Corpus) -> Calibration:
+    """The calibration of a corpus, by one thread."""
+    with Workers() as workers:
+        return calibrate(corpus, workers, seed=SEED)[2]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_two_known_and_two_new_categories_of_an_easy_corpus_are_found(seed: int) -> None:
+    given = four_categories()
+    with Workers() as workers:
+        found = answer(given.corpus, workers, seed=seed)
+    consensus, is_free = found.conclusion.consensus, given.corpus.labels == UNLABELED
+    assert consensus.n_categories == 4
+    assert nmi(given.truth[is_free], consensus.category[is_free]) > 0.95
+    is_known = is_free & (given.truth < 2)
+    assert (consensus.category[is_known] == given.truth[is_known]).mean() > 0.95
+    assert np.isin(consensus.category[given.truth >= 2], [2, 3]).mean() > 0.95
+    np.testing.assert_array_equal(consensus.category[~is_free], given.corpus.labels[~is_free])
+    assert np.median(found.conclusion.stability[is_free]) > 0.8
+    assert all(draw.n_categories >= 4 for draws in found.draws for draw in draws)
+
+
+def test_two_new_categories_are_found_without_a_label() -> None:
+    given = easy([40, 40], [0, 0])
+    with Workers() as workers:
+        found = answer(given.corpus, workers)
+    assert nmi(given.truth, found.conclusion.consensus.category) > 0.9
+    assert found.calibration.report()["labeling_rate"] is None
+
+
+def everything(corpus: Corpus, workers: Workers) -> tuple[bytes, ...]:
+    """All results of a corpus as bytes."""
+    runs, done, _ = calibrate(corpus, workers, seed=SEED)
+    found = answer(corpus, workers, seed=SEED)
+    arrays: list[Any] = [array for step in [*runs, *done] for array in step.values()]
+    arrays += [*found.conclusion.consensus, found.conclusion.stability, found.conclusion.category_stability]
+    arrays += [*found.conclusion.audit]
+    facts = [found.conclusion.diagnostics, found.calibration.report(), [[*draws] for draws in found.draws]]
+    return (
+        *(np.asarray(array).tobytes() for array in arrays),
+        *(dump(state) for state in found.states),
+        json.dumps(facts).encode(),
+    )
+
+
+def test_any_number_of_threads_and_any_pieces_give_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus = easy([40, 40, 40, 40], [16, 16, 0, 0], overlap=0.4).corpus
+    with Workers() as alone:
+        expected = everything(corpus, alone)
+    monkeypatch.setattr(atoms, "PIECE", 7)
+    for n_workers in (1, 2, 5):
+        with Workers(n_workers) as workers:
+            assert everything(corpus, workers) == expected
+
+
+def hard() -> Corpus:
+    """Categories that share so many words that settings and groups change between sweeps."""
+    return easy([30, 30, 30, 30], [12, 12, 0, 0], length=8, overlap=0.6).corpus
+
+
+def test_a_chain_resumed_after_every_sweep_is_the_uninterrupted_one() -> None:
+    corpus = hard()
+    found = found_in(corpus)
+    with Workers() as one, Workers(2) as two:
+        whole = start(corpus, QUICK, found, SEED, 0, one)
+        data = dump(start(corpus, QUICK, found, SEED, 0, two))
+        for _ in range(12):
+            assert data == dump(whole)
+            cut = load(corpus, QUICK, found, data)
+            draws = swept(corpus, found, whole, 1, one), swept(corpus, found, cut, 1, two)
+            assert draws[0] == draws[1] and cut.digest == whole.digest
+            for part, same in zip(cut.tally, whole.tally, strict=True):
+                np.testing.assert_array_equal(part, same)
+            data = dump(cut)
+    assert whole.tally.n_draws == 12 and len(whole.members) > 1
+
+
+def test_chains_and_seeds_differ_and_the_same_ones_do_not() -> None:
+    corpus = hard()
+    found = found_in(corpus)
+    digests = []
+    with Workers() as workers:
+        for seed, number in ((1, 0), (1, 0), (1, 1), (2, 0)):
+            state = start(corpus, QUICK, found, seed, number, workers)
+            before = state.digest
+            swept(corpus, found, state, 2, workers)
+            assert state.digest != before
+            digests.append(state.digest)
+    assert digests[0] == digests[1] and len(set(digests)) == 3
+
+
+def test_atoms_do_not_change_when_labels_do() -> None:
+    given = four_categories()
+    relabeled = given.corpus._replace(labels=np.roll(given.corpus.labels, 50), n_known=2)
+    fewer = given.corpus._replace(labels=np.full_like(given.corpus.labels, UNLABELED), n_known=0)
+    other = easy([40, 40, 40, 40], [16, 16, 0, 0], overlap=0.15, seed=2).corpus
+    with Workers() as workers:
+        for number in range(calibrated.n_atom_runs(QUICK)):
+            found = [
+                calibrated.atom_run(corpus, QUICK, SEED, number, workers)["atoms"].tobytes()
+                for corpus in (given.corpus, relabeled, fewer, other)
+            ]
+            assert found[0] == found[1] == found[2] != found[3]
+    digests = [calibrated.words_digest(corpus) for corpus in (given.corpus, relabeled, fewer, other)]
+    assert digests[0] == digests[1] == digests[2] != digests[3]
+
+
+def test_known_documents_and_settings_are_drawn_by_their_chances() -> None:
+    """Binomial and multinomial counts over the draws of a chain: one chi-square each."""
+    corpus, n_sweeps = hard(), 600
+    found = found_in(corpus)
+    known_hits, settings = np.zeros(corpus.n_documents), []
+    with Workers() as workers:
+        state = start(corpus, QUICK, found, SEED, 0, workers)
+        for _ in range(n_sweeps):
+            settings.append(calibrated.sweep(corpus, QUICK, found, state, workers).setting)
+            known_hits += calibrated.document_categories(corpus, found, state) == found.learned.category
+    chance = found.learned.known.astype(float)
+    mixed = (corpus.labels == UNLABELED) & (chance > 0.05) & (chance < 0.95)
+    hoped, chance = (n_sweeps * chance)[mixed], chance[mixed]
+    statistic = ((known_hits[mixed] - hoped) ** 2 / (hoped * (1 - chance))).sum()
+    assert mixed.sum() > 10 and scipy.stats.chi2.sf(statistic, mixed.sum()) > FALSE_ALARM
+    sure = (corpus.labels == UNLABELED) & (found.learned.known == 0.0)
+    np.testing.assert_array_equal(known_hits[sure], 0)
+    weight = found.scores.weight
+    visits = np.bincount(settings, minlength=weight.size)
+    kept = weight * n_sweeps > 5
+    assert kept.sum() > 1 and visits[weight == 0].sum() == 0
+    expected = weight[kept] / weight[kept].sum() * visits[kept].sum()
+    assert scipy.stats.chisquare(visits[kept], expected).pvalue > FALSE_ALARM
+
+
+def test_a_draw_tells_the_groups_that_its_state_has() -> None:
+    corpus = hard()
+    found = found_in(corpus)
+    with Workers() as workers:
+        state = start(corpus, QUICK, found, SEED, 0, workers)
+        for sweep in range(1, 6):
+            [draw] = swept(corpus, found, state, 1, workers)
+            groups, setting = state.groups[draw.setting], found.settings[draw.setting]
+            rows = state.atoms[setting.weighting, setting.smoothing].rows
+            assert draw.sweep == sweep == state.n_sweeps
+            assert draw.n_new == np.unique(groups).size == draw.n_categories - corpus.n_known
+            assert 0 <= draw.n_new_with_documents <= draw.n_new
+            assert draw.log_joint == log_target(rows, groups, setting.smoothing, setting.power)
+            assert state.identity.size == draw.n_categories
+            answers = calibrated.document_categories(corpus, found, state)
+            assert answers.max() < draw.n_categories
+            np.testing.assert_array_equal(answers == NONE, corpus.labels != UNLABELED)
+
+
+def test_new_categories_keep_their_identity_for_as_long_as_they_keep_their_documents() -> None:
+    given = four_categories()
+    found = found_in(given.corpus)
+    seen: list[set[int]] = [set(), set()]
+    with Workers() as workers:
+        state = start(given.corpus, QUICK, found, SEED, 0, workers)
+        for _ in range(10):
+            swept(given.corpus, found, state, 1, workers)
+            answers = calibrated.document_categories(given.corpus, found, state)
+            for k in (2, 3):
+                own = state.identity[answers[(given.truth == k) & (answers >= 2)]]
+                values, counts = np.unique(own, return_counts=True)
+                seen[k - 2].add(int(values[counts.argmax()]))
+            assert np.unique(state.identity).size == state.identity.size
+    assert len(seen[0]) == len(seen[1]) == 1 and seen[0] != seen[1]
+    assert state.n_born == 2 + len(state.members)
+
+
+@pytest.fixture(scope="module")
+def checkpoint() -> tuple[Corpus, Calibration, bytes]:
+    """A corpus, its calibration, and a chain of it after some sweeps."""
+    corpus = hard()
+    found = found_in(corpus)
+    with Workers() as workers:
+        state = start(corpus, QUICK, found, SEED, 0, workers)
+        swept(corpus, found, state, 4, workers)
+    return corpus, found, dump(state)
+
+
+def test_damaged_bytes_are_refused(checkpoint: tuple[Corpus, Calibration, bytes]) -> None:
+    corpus, found, data = checkpoint
+    load(corpus, QUICK, found, data)
+    rng = np.random.default_rng(101)
+    flipped = [bytes(b ^ (i == at) for i, b in enumerate(data)) for at in rng.integers(0, len(data), 20)]
+    for damaged in (b"", data[:5], data[:-1], data + b"x", data[len(data) // 2 :], *flipped):
+        with pytest.raises(CheckpointError):
+            load(corpus, QUICK, found, damaged)
+
+
+def test_a_checkpoint_of_another_corpus_or_model_is_refused(checkpoint: tuple[Corpus, Calibration, bytes]) -> None:
+    corpus, found, data = checkpoint
+    labels = corpus.labels.copy()
+    labels[0] = UNLABELED
+    for other in (corpus._replace(labels=labels), four_categories().corpus):
+        with pytest.raises(CheckpointError, match="another corpus"):
+            load(other, QUICK, found_in(other), data)
+    model = Hyperparameters(n_topics=2)
+    for kernel in get_args(Kernel):
+        with pytest.raises(CheckpointError):
+            load(corpus, QUICK, found, topics.dump(corpus, chain.start(corpus, model, 1, 0, kernel)))
+    with pytest.raises(CheckpointError):
+        topics.load(corpus, model, data)
+
+
+def test_a_checkpoint_under_another_calibration_is_refused(checkpoint: tuple[Corpus, Calibration, bytes]) -> None:
+    """Its settings are numbered otherwise, or its atoms are those of other documents."""
+    corpus, found, data = checkpoint
+    kept = found.kept
+    weight = np.where(np.arange(found.scores.weight.size) == kept[0], 0.0, found.scores.weight)
+    other_weights = found._replace(scores=found.scores._replace(weight=weight / weight.sum()))
+    fewer = found._replace(new_side=found.new_side._replace(documents=found.new_side.documents[:-1]))
+    for other in (other_weights, fewer):
+        with pytest.raises(CheckpointError):
+            load(corpus, QUICK, other, data)
+
+
+DAMAGES: dict[str, tuple[str, Callable[[Array], Array]]] = {
+    "a document less": ("atom_0", lambda a: a[:-1]),
+    "an atom without a group": ("group_0", lambda a: a[:-1]),
+    "a group too many": ("group_0", lambda a: np.append(a, a[:1])),
+    "members that are no documents": ("members", lambda a: a.astype(np.int64) + 9_999),
+    "members of more categories than there are ends": ("member_ends", lambda a: a[:-1]),
+    "hits of fewer documents": ("tally_hits", lambda a: a[:-1]),
+    "hits of documents that are not there": ("tally_document", lambda a: a + 9_999),
+    "identities that nobody has": ("tally_identity", lambda a: a.astype(np.int64) + 9_999),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_arrays_that_could_not_be_of_this_corpus_are_refused_whatever_their_checksum(
+    damage: str, checkpoint: tuple[Corpus, Calibration, bytes]
+) -> None:
+    corpus, found, data = checkpoint
+    facts, arrays = unpack(data)
+    name, change = DAMAGES[damage]
+    with pytest.raises(CheckpointError):
+        load(corpus, QUICK, found, pack(facts, {**arrays, name: change(arrays[name])}))
+    del arrays[name]
+    with pytest.raises(CheckpointError):
+        load(corpus, QUICK, found, pack(facts, arrays))
+
+
+def random_documents(n_documents: int) -> list[list[int]]:
+    """Documents of 8 words out of 12, of no category whatever."""
+    rng = np.random.default_rng(102)
+    return [rng.integers(0, 12, 8).tolist() for _ in range(n_documents)]
+
+
+def labels_of(n_documents: int, told: dict[int, int]) -> list[int]:
+    """The labels of all documents: UNLABELED but for those that are told."""
+    return [told.get(d, UNLABELED) for d in range(n_documents)]
+
+
+LIMITS: dict[str, Callable[[], Corpus]] = {
+    "no labeled document": lambda: posed(random_documents(30), labels_of(30, {}), 0),
+    "known categories without a labeled document": lambda: posed(random_documents(30), labels_of(30, {0: 1}), 4),
+    "known categories, none labeled": lambda: posed(random_documents(30), labels_of(30, {}), 2),
+    "one known category": lambda: posed(random_documents(30), labels_of(30, {0: 0, 1: 0, 2: 0}), 1),
+    "no new documents": lambda: easy([30, 30], [12, 12]).corpus,
+    "one document": lambda: posed([[0, 1, 0]], [UNLABELED], 0),
+    "one labeled document": lambda: posed([[0, 1, 0]], [0], 1),
+    "two documents": lambda: posed([[0, 1], [1]], [0, UNLABELED], 1),
+    "three documents": lambda: posed([[0, 1], [1], [2]], [0, UNLABELED, UNLABELED], 1),
+    "three unlabeled documents": lambda: posed([[0, 1], [1], [2]], [UNLABELED] * 3, 0),
+    "documents without words": lambda: posed(
+        [document if d % 3 else [] for d, document in enumerate(random_documents(30))],
+        labels_of(30, {0: 0, 1: 0, 2: 1, 3: 1}),
+        2,
+    ),
+    "labels on documents without words alone": lambda: posed(
+        [[], [], [0, 1], [1, 2], [0, 3]], labels_of(5, {0: 0, 1: 1}), 2
+    ),
+    "no word at all": lambda: posed([[]] * 4, [UNLABELED] * 4, 0),
+    "no word at all, but labels": lambda: posed([[]] * 4, labels_of(4, {0: 0, 1: 1}), 2),
+    "every document the same": lambda: posed([[0, 1, 2]] * 20, labels_of(20, {0: 0, 1: 0, 2: 1}), 2),
+    "one word only": lambda: posed([[0] * (1 + d % 4) for d in range(20)], labels_of(20, {0: 0, 1: 1}), 2),
+    "no document like another": lambda: posed([[d, d + 20] for d in range(20)], labels_of(20, {0: 0, 1: 1}), 2),
+    "all documents labeled": lambda: posed(random_documents(20), [d % 2 for d in range(20)], 2),
+    "all documents with words labeled": lambda: posed([*random_documents(20), []], [*[0, 1] * 10, UNLABELED], 2),
+    "30 known categories of one labeled document each": lambda: easy([4] * 30, [1] * 30).corpus,
+}
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+def test_a_corpus_at_a_limit_has_an_answer_without_an_error_or_a_warning(limit: str) -> None:
+    corpus = LIMITS[limit]()
+    with warnings.catch_warnings(), Workers() as workers:
+        warnings.simplefilter("error")
+        found = answer(corpus, workers, n_sweeps=3)
+        for state in found.states:
+            assert dump(load(corpus, QUICK, found.calibration, dump(state))) == dump(state)
+    consensus, is_free = found.conclusion.consensus, corpus.labels == UNLABELED
+    has_answer = ~is_free | (corpus.lengths > 0)
+    np.testing.assert_array_equal(consensus.category == NONE, ~has_answer)
+    np.testing.assert_array_equal(consensus.category[~is_free], corpus.labels[~is_free])
+    assert consensus.category.max() < consensus.n_categories >= corpus.n_known
+    new = consensus.category[is_free & (consensus.category >= corpus.n_known)]
+    assert np.unique(new).size == consensus.n_categories - corpus.n_known
+    assert (np.diff(np.bincount(new - corpus.n_known)) <= 0).all()  # by falling number of documents
+    probability = consensus.probability[has_answer]
+    assert ((probability >= 0.0) & (probability <= 1.0 + 1e-6)).all()
+    assert np.isnan(consensus.probability[~has_answer]).all()
+    json.dumps([found.conclusion.diagnostics, found.calibration.report()], allow_nan=False)
+
+
+def test_without_new_documents_all_are_of_the_known_categories() -> None:
+    given = easy([30, 30], [12, 12])
+    with Workers() as workers:
+        found = answer(given.corpus, workers)
+    np.testing.assert_array_equal(found.conclusion.consensus.category, given.truth)
+
+
+def test_thirty_known_categories_with_one_labeled_document_each_are_told_apart() -> None:
+    """A word of 20 is in a document of 15 with probability .54: any two of a category have some in common."""
+    given = easy([4] * 30, [1] * 30)
+    with Workers() as workers:
+        found = answer(given.corpus, workers)
+    is_free = given.corpus.labels == UNLABELED
+    assert nmi(given.truth[is_free], found.conclusion.consensus.category[is_free]) > 0.8
+
+
+def test_the_audit_lists_wrong_labels_first_and_changes_none() -> None:
+    given = four_categories()
+    labels = given.corpus.labels.copy()
+    labels[[3, 50]] = [1, 0]
+    corpus = given.corpus._replace(labels=labels)
+    with Workers() as workers:
+        conclusion = answer(corpus, workers).conclusion
+    audit = conclusion.audit
+    assert set(audit.document[:2].tolist()) == {3, 50} and audit.document.size <= 4
+    for d, suggested in zip(audit.document[:2], audit.suggested[:2], strict=True):
+        assert suggested == given.truth[d]
+    assert (np.diff(audit.probability) >= 0).all() and (audit.probability < 0.5).all()
+    assert (audit.suggested_probability >= audit.probability).all()
+    assert (labels[audit.document] != UNLABELED).all()
+    np.testing.assert_array_equal(conclusion.consensus.category[labels != UNLABELED], labels[labels != UNLABELED])
+    np.testing.assert_array_equal(conclusion.consensus.probability[labels != UNLABELED], 1.0)
+
+
+def test_hardly_a_right_label_of_an_easy_corpus_is_listed() -> None:
+    """None of 32 in most corpora: in one of many a known category is parted, and a label of it may be doubted."""
+    sizes = []
+    for seed in range(8):
+        with Workers() as workers:
+            audit = answer(easy([40, 40, 40], [16, 16, 0], seed=seed).corpus, workers).conclusion.audit
+        sizes.append(audit.document.size)
+    assert np.median(sizes) == 0 and max(sizes) <= 3
+
+
+def test_a_sample_stands_for_the_corpus() -> None:
+    """Atoms are sought in 1,000 of 1,200 documents, and the others have the atoms that are likeliest for them."""
+    given = easy([300, 300, 300, 300], [100, 100, 0, 0], length=8)
+    with Workers() as workers:
+        found = answer(given.corpus, workers, replace(QUICK, sample_size=1_000), n_sweeps=3)
+    is_free = given.corpus.labels == UNLABELED
+    assert found.conclusion.consensus.n_categories == 4
+    assert nmi(given.truth[is_free], found.conclusion.consensus.category[is_free]) > 0.95
+    assert found.calibration.new_side.documents.size <= 1_000
+
+
+def test_a_smaller_sample_is_a_part_of_a_larger_one() -> None:
+    """And both are drawn by their address alone, evenly: of each half of 4,000 documents as many, five errors apart."""
+    documents = np.arange(0, 8_000, 2)
+    small, large = (chosen(documents, size, SEED, Step.SAMPLE) for size in (500, 1_000))
+    assert small.size == 500 and large.size == 1_000 and np.isin(small, large).all() and np.isin(large, documents).all()
+    assert (np.diff(large) > 0).all()
+    assert (large < 4_000).sum() == pytest.approx(500, abs=5 * np.sqrt(1_000 / 4))
+    np.testing.assert_array_equal(chosen(documents, 4_000, SEED, Step.SAMPLE), documents)
+    assert chosen(documents, 0, SEED, Step.SAMPLE).size == 0 == chosen(documents, -3, SEED, Step.SAMPLE).size
+    assert (chosen(documents, 500, SEED + 1, Step.SAMPLE) != small).any()
+
+
+@pytest.mark.parametrize("name", CALIBRATED_LIMITS)
+def test_constants_beyond_their_limits_are_refused(name: str) -> None:
+    low, high = CALIBRATED_LIMITS[name]
+    allowed, refused = ([{name: value} for value in values] for values in ((low, high), (low - 1, high + 1)))
+    for constants in allowed:
+        replace(QUICK, **constants)  # type: ignore[arg-type]
+    for constants in refused:
+        with pytest.raises(ValueError, match=name):
+            replace(QUICK, **constants)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "values"), [("smoothings", ()), ("smoothings", (0.4, 0.0)), ("powers", ()), ("powers", (1.0, 11.0))]
+)
+def test_a_grid_that_is_empty_or_beyond_its_limits_is_refused(name: str, values: tuple[float, ...]) -> None:
+    with pytest.raises(ValueError, match=name):
+        replace(QUICK, **{name: values})  # type: ignore[arg-type]
+
+
+def test_the_verdict_speaks_of_categories_that_the_answer_has() -> None:
+    with Workers() as workers:
+        found = answer(four_categories().corpus, workers)
+    for reason in found.conclusion.diagnostics["reasons"]:
+        if reason.startswith("Categories"):
+            numbers = [int(part) for part in reason.split(": ")[1].rstrip(".").split(", ")]
+            assert max(numbers) < found.conclusion.consensus.n_categories
+    np.testing.assert_array_equal(np.diag(found.conclusion.diagnostics["agreement"]), 1.0)

@@ -1,0 +1,206 @@
+"""Propensities on simulated labels: the labeling rate is known, and so is every document's chance to be known."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from calibrated_harness import QUICK, easy, posed
+from sklearn.isotonic import IsotonicRegression
+
+from sampler.bags import bag
+from sampler.corpus import UNLABELED, Array, Corpus
+from sampler.propensity import Propensity, calibrated, labeling_rate, propensity, trained_on
+from sampler.workers import Workers
+
+WORDS = 12  # of each kind of document
+RATE = 0.4
+
+
+def learned(corpus: Corpus, atoms: list[Array] | None = None, n_workers: int = 1, seed: int = 1) -> Propensity:
+    """The propensities of a corpus, from its words and these atoms."""
+    with Workers(n_workers) as workers:
+        return propensity(bag(corpus), corpus.labels, corpus.n_known, atoms or [], QUICK, seed, workers)
+
+
+class Told(NamedTuple):
+    """A corpus of kinds of documents whose chance to be of a known category is given."""
+
+    corpus: Corpus
+    kind: Array  # int64[D]
+    is_known: Array  # bool[D]
+
+
+def told(sizes: tuple[int, ...], chances: tuple[float, ...], rate: float, seed: int) -> Told:
+    """Documents of four words of their kind; those that turn out known bear a label with probability `rate`.
+
+    A known document of an even kind is of category 0, of an odd kind of category 1.
+    """
+    rng = np.random.default_rng(seed)
+    kind = np.repeat(np.arange(len(sizes)), sizes)
+    is_known = rng.random(kind.size) < np.array(chances)[kind]
+    labels = np.where(is_known & (rng.random(kind.size) < rate), kind % 2, UNLABELED)
+    documents = (rng.integers(0, WORDS, (kind.size, 4)) + WORDS * kind[:, None]).tolist()
+    return Told(posed(documents, labels.tolist(), 2), kind, is_known)
+
+
+# Kinds 0 and 1 are known for certain, kind 2 by half, kinds 3 and 4 are new.
+MIXED = ((600, 600, 300, 400, 400), (1.0, 1.0, 0.5, 0.0, 0.0))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_labeling_rate_and_the_share_of_known_documents_are_met(seed: int) -> None:
+    """n labels give pi to sqrt(pi (1 - pi) / n), five of which are 0.07 for the 1,200 documents that are surely known.
+
+    If the mixed kind is above pi / 2 by chance, it is counted as known whole, and the rate falls by at most the share
+    of its new ones, pi 150 / 1500 = 0.04. The chance of an unlabeled document of kind q is q (1 - pi) / (1 - q pi).
+    For q = .5 it is .375; the labeled share of 300 documents errs by .023, which is .058 of q and nearly as much of the
+    chance: five errors, and the rate's own of .04 / .4 of it, come to .3. The chances of one kind differ besides,
+    as words differ by chance in their labels; their mean does not.
+    """
+    given = told(*MIXED, RATE, 60 + seed)
+    found = learned(given.corpus)
+    assert RATE - 0.11 <= found.rate <= RATE + 0.07
+    is_free = given.corpus.labels == UNLABELED
+    expected = [q * (1 - RATE) / (1 - q * RATE) for q in MIXED[1]]
+    means = [found.known[is_free & (given.kind == k)].mean() for k in range(5)]
+    np.testing.assert_allclose(means, expected, atol=0.3)
+    # Of the documents with a chance below and above a half, as many are known as the chances say: the errors are those
+    # of the counted ones, sqrt(n p (1 - p)), below .03 of n, and that of the rate, again a tenth.
+    for side in (found.known < 0.5, found.known >= 0.5):
+        assert found.known[side & is_free].mean() == pytest.approx(given.is_known[side & is_free].mean(), abs=0.2)
+    assert given.is_known[(found.known >= 0.9) & is_free].mean() > 0.8
+
+
+@pytest.mark.parametrize("rate", [0.15, 0.4, 0.8])
+def test_clear_categories_give_the_labeling_rate_itself(rate: float) -> None:
+    """The rate is then the labeled share of the known documents, and the unlabeled ones are told apart.
+
+    But for some at the border: those that happen to score below every labeled one get no chance. More than n of them
+    have probability (1 - rate)^n.
+    """
+    given = told((200, 200, 200), (1.0, 1.0, 0.0), rate, 70)
+    found, is_labeled = learned(given.corpus), given.corpus.labels != UNLABELED
+    most = np.log(1e-4) / np.log(1.0 - rate)
+    assert found.rate == pytest.approx(is_labeled[given.is_known].mean(), rel=most / given.is_known.sum())
+    assert (found.known < 0.5)[given.is_known].sum() <= most
+    assert (found.known < 0.5)[~given.is_known].all()
+    np.testing.assert_array_equal(found.category[given.is_known], given.kind[given.is_known] % 2)
+
+
+def test_labeled_documents_are_known_of_their_category_for_certain() -> None:
+    given = told(*MIXED, RATE, 71)
+    labels = np.where(np.arange(given.kind.size) % 50 == 0, 1, given.corpus.labels).astype(np.int32)  # some are wrong
+    found, is_labeled = learned(given.corpus._replace(labels=labels)), labels != UNLABELED
+    np.testing.assert_array_equal(found.category[is_labeled], labels[is_labeled])
+    assert (found.known[is_labeled] == 1.0).all() and (found.certainty[is_labeled] == 1.0).all()
+    assert ((found.known >= 0.0) & (found.known <= 1.0)).all()
+    assert ((found.certainty >= 0.5) & (found.certainty <= 1.0)).all()  # of two categories, the likelier one
+
+
+def test_without_a_label_no_document_is_known() -> None:
+    for n_known in (0, 2):
+        corpus = easy([10, 10], [0, 0]).corpus._replace(n_known=n_known)
+        found = learned(corpus)
+        assert np.isnan(found.rate)
+        np.testing.assert_array_equal(found.known, 0.0)
+
+
+def test_a_label_on_a_document_without_words_tells_nothing() -> None:
+    corpus = posed([[], [0, 1], [1, 2]], [0, UNLABELED, UNLABELED], 1)
+    found = learned(corpus)
+    assert np.isnan(found.rate)
+    np.testing.assert_array_equal(found.known[1:], 0.0)
+
+
+def test_if_all_documents_are_labeled_the_rate_is_1() -> None:
+    corpus = easy([12, 9], [12, 9]).corpus
+    found = learned(corpus)
+    assert found.rate == 1.0
+    np.testing.assert_array_equal(found.known, 1.0)
+    np.testing.assert_array_equal(found.category, corpus.labels)
+    np.testing.assert_array_equal(found.certainty, 1.0)
+
+
+def test_if_every_known_document_bears_a_label_no_other_is_known() -> None:
+    given = told((150, 150, 200), (1.0, 1.0, 0.0), 1.0, 72)
+    found = learned(given.corpus)
+    assert found.rate > 0.99
+    assert (found.known[~given.is_known] < 0.01).all()
+
+
+def test_atoms_tell_what_words_do_not() -> None:
+    """All documents have the same words, so only an indicator of the known ones can part them."""
+    rng = np.random.default_rng(73)
+    is_known = np.arange(400) < 200
+    labels = np.where(is_known & (rng.random(400) < RATE), 0, UNLABELED)
+    corpus = posed([[0, 1, 2]] * 400, labels.tolist(), 1)
+    is_free = labels == UNLABELED
+    without, found = learned(corpus), learned(corpus, [is_known.astype(np.uint16), np.zeros(400, np.uint16)])
+    assert np.ptp(without.known[is_free]) < 0.5  # folds differ by chance
+    assert found.known[is_free & is_known].min() > 0.9 and found.known[~is_known].max() < 0.1
+
+
+def test_any_number_of_threads_gives_the_same_propensities() -> None:
+    corpus = told((40, 40, 30), (1.0, 0.7, 0.0), RATE, 74).corpus
+    atoms = [np.arange(110) % 7]
+    expected, *others = (learned(corpus, atoms, n_workers) for n_workers in (1, 2, 5))
+    for found in others:
+        assert found.rate == expected.rate
+        for a, b in zip(found[1:], expected[1:], strict=True):
+            assert np.asarray(a).tobytes() == np.asarray(b).tobytes()
+
+
+def test_levels_of_many_documents_are_calibrated_as_by_isotonic_regression() -> None:
+    """Each level has documents enough to be judged by itself; some of them do not count, and some lie beyond."""
+    rng = np.random.default_rng(75)
+    score = rng.permutation(np.repeat(np.arange(15) / 14.0, 40))
+    is_labeled = rng.random(600) < score**2 * 0.8
+    expected = IsotonicRegression(out_of_bounds="clip").fit(score, is_labeled).predict(score)
+    np.testing.assert_allclose(calibrated(score, is_labeled, np.ones(600, bool)), expected, atol=1e-9)
+    more = np.concatenate([score, [-3.0, 5.0, 0.5]])
+    counts = np.arange(603) < 600
+    found = calibrated(more, np.append(is_labeled, [True] * 3), counts)
+    np.testing.assert_allclose(found[:600], expected, atol=1e-9)
+    np.testing.assert_allclose(found[600:602], [expected.min(), expected.max()], atol=1e-9)
+
+
+def test_equal_scores_have_the_chance_of_their_labeled_share_in_any_order() -> None:
+    """Where the labeled ones stand in the corpus tells nothing."""
+    everyone = np.ones(200, bool)
+    for is_labeled in (np.arange(200) >= 150, np.arange(200) < 50, np.arange(200) % 4 == 0):
+        np.testing.assert_allclose(calibrated(np.full(200, 0.3), is_labeled, everyone), 0.25, atol=1e-12)
+
+
+def test_calibrated_scores_rise_and_a_few_low_ones_are_not_surely_without_a_label() -> None:
+    """Of documents that all bear a label with probability .4, some have none below them by chance."""
+    rng = np.random.default_rng(77)
+    for n in (1, 2, 7, 30, 400):
+        score, is_labeled = rng.random(n), rng.random(n) < 0.4
+        is_labeled[np.argsort(score)[: min(n // 4, 3)]] = False
+        found = calibrated(score, is_labeled, np.ones(n, bool))
+        assert (np.diff(found[np.argsort(score)]) >= 0).all()
+        assert found.min() >= 0.0 and found.max() <= 1.0
+        assert n < 20 or found.min() > 0.0
+        # Scores within a block are interpolated, so the mean may be off by what a block or two hold.
+        assert found.mean() == pytest.approx(is_labeled.mean(), abs=0.05 if n > 100 else 1.0)
+
+
+def test_the_labeling_rate_is_that_of_the_documents_above_half_of_it() -> None:
+    """Three levels: .5 on 20 documents, .3 on 10, .05 on 40; above half of (10 + 3) / 30 = .43 are the first two."""
+    labeled = np.repeat([0.5, 0.3, 0.05], [20, 10, 40])
+    is_labeled = np.concatenate([np.arange(n) < k for n, k in ((20, 10), (10, 3), (40, 2))])
+    assert labeling_rate(labeled, is_labeled) == pytest.approx(13 / 30, abs=1e-9)
+    assert labeling_rate(np.ones(5), np.ones(5, bool)) == 1.0
+
+
+def test_a_sample_to_learn_from_is_half_labeled_at_most() -> None:
+    rng = np.random.default_rng(76)
+    is_labeled, is_empty = rng.random(2_000) < 0.5, rng.random(2_000) < 0.1
+    trained = trained_on(is_labeled, is_empty, 400, 1)
+    assert (trained & is_labeled).sum() == 200 == (trained & ~is_labeled).sum()
+    assert not (trained & is_empty).any()
+    few = np.arange(2_000) < 50  # what labeled documents leave goes to the others
+    trained = trained_on(few, is_empty, 400, 1)
+    np.testing.assert_array_equal(trained & few, few & ~is_empty)
+    assert trained.sum() == 400
+    np.testing.assert_array_equal(trained_on(is_labeled, is_empty, 10_000, 1), ~is_empty)

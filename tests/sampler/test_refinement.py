@@ -1,0 +1,188 @@
+"""Refinement on categories with faults that are known, temperatures on probabilities that are, and answers by hand."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from calibrated_harness import QUICK, easy, posed
+from scipy.special import softmax
+
+from sampler.bags import bag
+from sampler.consensus import NONE
+from sampler.corpus import UNLABELED, Array, Corpus
+from sampler.refinement import Refined, consensus_of, cooled, fit_temperature, refine
+from sampler.workers import Workers
+
+FLOAT32 = 1e-5
+
+
+def refined(corpus: Corpus, category: Array, n_categories: int, n_refinements: int = 2, n_workers: int = 1) -> Refined:
+    """The categories of a corpus after some rounds."""
+    hyperparameters = replace(QUICK, n_refinements=n_refinements)
+    with Workers(n_workers) as workers:
+        return refine(bag(corpus), corpus.labels, category, n_categories, hyperparameters, 1, workers)
+
+
+def test_wrong_categories_of_a_few_documents_are_put_right() -> None:
+    given = easy([40, 40, 40], [10, 10, 0])
+    category, wrong = given.truth.copy(), np.array([15, 35, 55, 79, 85, 100, 119])
+    category[wrong] = (category[wrong] + 1) % 3
+    n_wrong = [(refined(given.corpus, category, 3, n).category != given.truth).sum() for n in range(4)]
+    assert n_wrong[0] == wrong.size > n_wrong[1] >= n_wrong[2] >= n_wrong[3] == 0
+    found = refined(given.corpus, category, 3, 3)
+    np.testing.assert_array_equal(found.probability.argmax(axis=1), given.truth)
+    np.testing.assert_allclose(found.probability.sum(axis=1), 1.0, rtol=FLOAT32)
+
+
+def test_without_refinements_categories_stay_and_only_get_probabilities() -> None:
+    given = easy([30, 30], [8, 0])
+    category = given.truth.copy()
+    category[[20, 50]] = 1 - category[[20, 50]]
+    found = refined(given.corpus, category, 2, 0)
+    np.testing.assert_array_equal(found.category, category)
+    np.testing.assert_array_equal(found.probability.argmax(axis=1), given.truth)
+
+
+def test_labels_never_change() -> None:
+    """Not even those that are wrong, whatever the partition says of their documents."""
+    given = easy([40, 40, 40], [12, 12, 0])
+    labels = given.corpus.labels.copy()
+    labels[[0, 41]] = [1, 0]
+    category = given.truth.copy()
+    category[labels != UNLABELED] = 2
+    found = refined(given.corpus._replace(labels=labels), category, 3)
+    is_labeled = labels != UNLABELED
+    np.testing.assert_array_equal(found.category[is_labeled], labels[is_labeled])
+    assert found.probability[[0, 41], labels[[0, 41]]].max() < 0.5  # but they are doubted
+    np.testing.assert_array_equal(found.category[~is_labeled], given.truth[~is_labeled])
+
+
+def test_a_new_category_that_loses_its_documents_is_gone() -> None:
+    """Two documents of another category's words: no fit that sees the one judges the other to be apart from all."""
+    given = easy([40, 40, 40], [12, 12, 0])
+    category = given.truth.copy()
+    category[[90, 100]] = 3
+    found = refined(given.corpus, category, 4)
+    np.testing.assert_array_equal(found.category, given.truth)
+    consensus, column = consensus_of(found, given.corpus.labels, 2)
+    assert consensus.n_categories == 3
+    np.testing.assert_array_equal(column, [0, 1, 2])
+
+
+def test_documents_without_words_have_no_category() -> None:
+    given = easy([20, 20], [6, 0])
+    offsets = np.append(given.corpus.offsets, [given.corpus.offsets[-1]] * 2)
+    corpus = given.corpus._replace(
+        offsets=offsets, labels=np.append(given.corpus.labels, [0, UNLABELED]).astype(np.int32)
+    )
+    found = refined(corpus, np.append(given.truth, [NONE, NONE]), 2)
+    np.testing.assert_array_equal(found.category, [*given.truth, NONE, NONE])
+    np.testing.assert_array_equal(found.probability[40:], 0.0)
+    consensus, _ = consensus_of(found, corpus.labels, 1)
+    assert consensus.category[40:].tolist() == [0, NONE]  # a label is a label
+    assert consensus.probability[40] == 1.0 and np.isnan(consensus.probability[41])
+    assert consensus.runner_up[40:].tolist() == [NONE, NONE]
+
+
+def test_no_category_at_all_is_an_answer() -> None:
+    """Documents without a word, none of them labeled."""
+    corpus = posed([[]] * 3, [UNLABELED] * 3, 0)
+    found = refined(corpus, np.full(3, NONE), 0)
+    consensus, column = consensus_of(found, corpus.labels, 0)
+    assert consensus.n_categories == 0 == column.size
+    np.testing.assert_array_equal(consensus.category, NONE)
+    assert np.isnan(consensus.probability).all()
+
+
+def test_any_number_of_threads_gives_the_same_bytes() -> None:
+    given = easy([30, 30, 30], [10, 10, 0], overlap=0.6)
+    expected = refined(given.corpus, given.truth, 3)
+    for n_workers in (2, 5):
+        found = refined(given.corpus, given.truth, 3, n_workers=n_workers)
+        assert found.temperature == expected.temperature
+        assert found.category.tobytes() == expected.category.tobytes()
+        assert found.probability.tobytes() == expected.probability.tobytes()
+
+
+@pytest.mark.parametrize("temperature", [0.5, 1.0, 3.0])
+def test_the_temperature_of_tempered_probabilities_is_found_and_1_if_they_mean_what_they_say(
+    temperature: float,
+) -> None:
+    """Labels are drawn from rows p, and p^t is what is to be judged: p^t to the power 1 / t is right.
+
+    Of log t the information of one document is the variance of log p under p: five errors of its estimate.
+    """
+    rng, n = np.random.default_rng(91), 4_000
+    log_p = rng.normal(0.0, 1.5, (n, 5))
+    p = softmax(log_p, axis=1)
+    labels = (log_p + rng.gumbel(size=log_p.shape)).argmax(axis=1)
+    information = ((p * np.log(p) ** 2).sum(axis=1) - (p * np.log(p)).sum(axis=1) ** 2).sum()
+    judged, held_back = softmax(temperature * log_p, axis=1), np.arange(n) % 4 > 0
+    labels[~held_back] = UNLABELED  # nobody asks them
+    found = fit_temperature(judged.astype(np.float32), labels, held_back)
+    assert np.log(found) == pytest.approx(np.log(temperature), abs=5.0 / np.sqrt(information * 0.75))
+    np.testing.assert_allclose(cooled(judged.astype(np.float32), temperature), p, atol=FLOAT32)
+
+
+def test_without_labels_probabilities_stay_as_they_are() -> None:
+    p = softmax(np.random.default_rng(92).normal(size=(6, 3)), axis=1).astype(np.float32)
+    assert fit_temperature(p, np.full(6, UNLABELED), np.zeros(6, bool)) == 1.0
+    np.testing.assert_allclose(cooled(p, 1.0), p, rtol=FLOAT32)
+
+
+def test_cooled_rows_sum_to_1_and_rows_of_nothing_stay_0() -> None:
+    p = np.array([[0.5, 0.3, 0.2], [0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [1e-12, 0.0, 1.0]], np.float32)
+    for temperature in (0.25, 1.0, 8.0):
+        found = cooled(p.copy(), temperature)
+        np.testing.assert_allclose(found.sum(axis=1), [1.0, 0.0, 1.0, 1.0], rtol=FLOAT32)
+        assert (found.argmax(axis=1) == p.argmax(axis=1)).all()
+
+
+def test_probabilities_of_a_refinement_are_calibrated_on_labels_that_it_did_not_see() -> None:
+    """Of labeled documents that share most words with those of the other category, as many are right as is said.
+
+    The mean of 300 probabilities against as many hits: five errors of at most sqrt(.25 / 300) = .029.
+    """
+    given = easy([150, 150], [150, 150], overlap=0.93)
+    found = refined(given.corpus, given.truth, 2, 1)
+    said, is_right = found.probability.max(axis=1), found.probability.argmax(axis=1) == given.truth
+    assert 0.6 < is_right.mean() < 0.95
+    assert said.mean() == pytest.approx(is_right.mean(), abs=0.145)
+
+
+def test_answers_are_in_the_order_of_size_and_have_the_next_best_category() -> None:
+    """Worked out by hand: of five columns two are known, and nobody is in column 3, so it is nobody's runner-up."""
+    probability = np.array(
+        [
+            [0.9, 0.1, 0.0, 0.0, 0.0],  # labeled 0
+            [0.2, 0.1, 0.6, 0.05, 0.05],
+            [0.05, 0.05, 0.1, 0.2, 0.6],
+            [0.0, 0.0, 0.15, 0.2, 0.65],
+            [0.6, 0.3, 0.1, 0.0, 0.0],
+            [0.0, 0.0, 0.0, 0.0, 0.0],  # without a word
+            [0.1, 0.2, 0.7, 0.0, 0.0],  # labeled 1
+        ],
+        np.float32,
+    )
+    labels = np.array([0, -1, -1, -1, -1, -1, 1])
+    found = Refined(np.array([0, 2, 4, 4, 0, NONE, 1], np.int32), probability, 1.0)
+    consensus, column = consensus_of(found, labels, 2)
+    np.testing.assert_array_equal(column, [0, 1, 4, 2])  # two documents before one
+    assert consensus.n_categories == 4
+    np.testing.assert_array_equal(consensus.category, [0, 3, 2, 2, 0, NONE, 1])
+    np.testing.assert_array_equal(consensus.runner_up, [NONE, 0, 3, 3, 1, NONE, NONE])
+    np.testing.assert_allclose(consensus.probability, [1.0, 0.6, 0.6, 0.65, 0.6, np.nan, 1.0], rtol=FLOAT32)
+    np.testing.assert_allclose(
+        consensus.runner_up_probability, [np.nan, 0.2, 0.1, 0.15, 0.3, np.nan, np.nan], rtol=FLOAT32
+    )
+    assert consensus.category.dtype == np.int32 == consensus.runner_up.dtype
+    assert consensus.probability.dtype == np.float64
+
+
+def test_known_categories_stay_without_a_document_and_one_alone_has_no_runner_up() -> None:
+    found = Refined(np.zeros(2, np.int32), np.array([[0.8, 0.15, 0.05]] * 2, np.float32), 1.0)
+    consensus, column = consensus_of(found, np.array([UNLABELED, 0]), 2)
+    assert consensus.n_categories == 2 and column.tolist() == [0, 1] and consensus.runner_up.tolist() == [1, NONE]
+    alone, column = consensus_of(found, np.array([UNLABELED, 0]), 1)
+    assert alone.n_categories == 1 and column.tolist() == [0] and alone.runner_up.tolist() == [NONE, NONE]
+    assert np.isnan(alone.runner_up_probability).all()

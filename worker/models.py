@@ -1,0 +1,203 @@
+"""The models that a job may have, each behind one face: legs do not ask which one it is."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
+
+import numpy as np
+from sqlalchemy.orm import Session
+
+from app.models import AtomRun, CalibrationStep, Job
+from sampler import calibrated, chain, checkpoint, consensus
+from sampler.calibrated import Audit, CalibratedState, Calibration
+from sampler.consensus import Consensus
+from sampler.corpus import Array, Corpus
+from sampler.diagnostics import MIN_DRAWS, effective_size, r_hat
+from sampler.hyperparameters import CalibratedHyperparameters, Hyperparameters
+from sampler.state import Kernel, State
+from sampler.workers import Workers
+from worker import step_rows, store
+from worker.step_rows import Arrays
+from worker.store import NewDraw
+
+Traces = Mapping[str, Array]  # float64[C, S] by quantity: the kept draws of each chain
+
+
+class ChainState(Protocol):
+    """Where a chain stands, as far as legs look into it."""
+
+    n_sweeps: int
+    digest: str
+
+
+S = TypeVar("S", bound=ChainState)
+
+
+class Conclusion(NamedTuple):
+    """What the chains of a job say in the end; what a model does not tell is None or empty."""
+
+    consensus: Consensus
+    stability: Array | None = None  # float64[D]
+    category_stability: Array | None = None  # float64[K]
+    audit: Audit | None = None
+    facts: Mapping[str, Any] = {}  # JSON values that are kept with the summary
+
+
+class Model(Protocol[S]):
+    """A model of one job over its corpus: what legs drive."""
+
+    pools_chains: ClassVar[bool]  # whether a conclusion takes all chains, or the best one alone
+
+    @classmethod
+    def of(cls, session: Session, job: Job, corpus: Corpus) -> Self:
+        """The model as the job's rows have it. Raises CheckpointError if what it follows from is damaged."""
+
+    def start(self, number: int, workers: Workers) -> S:
+        """A chain before its first sweep."""
+
+    def sweep(self, state: S, workers: Workers) -> NewDraw:
+        """Advance a chain by one sweep, in place."""
+
+    def keep(self, state: S) -> None:
+        """Add the state's answers to the tally of kept draws."""
+
+    def dump(self, state: S) -> bytes:
+        """The state as bytes."""
+
+    def load(self, data: bytes) -> S:
+        """The state that was dumped. Raises CheckpointError for any other bytes."""
+
+    def conclude(self, states: Sequence[S], traces: Traces, workers: Workers) -> Conclusion:
+        """The answers: of all chains, in order and with their traces, if the model pools them; else of the one."""
+
+
+class LbplNtm:
+    """The paper's topic model, on one of its kernels."""
+
+    pools_chains: ClassVar[bool] = False
+
+    def __init__(self, corpus: Corpus, hyperparameters: Hyperparameters, kernel: Kernel, seed: int) -> None:
+        self.corpus, self.hyperparameters, self.kernel, self.seed = corpus, hyperparameters, kernel, seed
+
+    @classmethod
+    def of(cls, session: Session, job: Job, corpus: Corpus) -> Self:
+        """All is in the settings; a job from before there was a choice of kernels goes on under Algorithm 1."""
+        hyperparameters = Hyperparameters(**job.settings["hyperparameters"])
+        return cls(corpus, hyperparameters, job.settings.get("kernel", "collapsed"), job.settings["seed"])
+
+    def start(self, number: int, workers: Workers) -> State:
+        """A chain before its first sweep."""
+        return chain.start(self.corpus, self.hyperparameters, self.seed, number, self.kernel)
+
+    def sweep(self, state: State, workers: Workers) -> chain.Draw:
+        """Advance a chain by one sweep, in place."""
+        return chain.sweep(self.corpus, self.hyperparameters, state, workers)
+
+    def keep(self, state: State) -> None:
+        """Add the state's answers to the tally of kept draws."""
+        chain.keep(self.corpus, state)
+
+    def dump(self, state: State) -> bytes:
+        """The state as bytes."""
+        return checkpoint.dump(self.corpus, state)
+
+    def load(self, data: bytes) -> State:
+        """The state that was dumped. Raises CheckpointError."""
+        return checkpoint.load(self.corpus, self.hyperparameters, data)
+
+    def conclude(self, states: Sequence[State], traces: Traces, workers: Workers) -> Conclusion:
+        """The answers of the best chain."""
+        [state] = states
+        return Conclusion(consensus.conclude(self.corpus, state.tally))
+
+
+class Calibrated:
+    """The calibrated model, after its atoms and its calibration."""
+
+    pools_chains: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        hyperparameters: CalibratedHyperparameters,
+        seed: int,
+        runs: list[Arrays],
+        done: list[Arrays],
+    ) -> None:
+        """`runs` and `done` are the results of all steps of atoms and of calibrate."""
+        self.corpus, self.hyperparameters, self.seed, self.runs, self.done = corpus, hyperparameters, seed, runs, done
+
+    @classmethod
+    def of(cls, session: Session, job: Job, corpus: Corpus) -> Self:
+        """The model with what the steps of its job have found. Raises CheckpointError."""
+        hyperparameters, seed = calibrated_hyperparameters(job), job.settings["seed"]
+        words = calibrated.words_digest(corpus)
+        runs = step_rows.read_all(session, AtomRun, atom_key(job, words), calibrated.n_atom_runs(hyperparameters))
+        n_steps = calibrated.n_calibration_steps(hyperparameters)
+        done = step_rows.read_all(session, CalibrationStep, {"job_id": job.id}, n_steps)
+        return cls(corpus, hyperparameters, seed, runs, done)
+
+    @cached_property
+    def calibration(self) -> Calibration:
+        """What all chains share; made when it is first asked for, outside of any transaction."""
+        return calibrated.calibration(self.corpus, self.hyperparameters, self.seed, self.runs, self.done)
+
+    def start(self, number: int, workers: Workers) -> CalibratedState:
+        """A chain before its first sweep."""
+        return calibrated.start(self.corpus, self.hyperparameters, self.calibration, self.seed, number, workers)
+
+    def sweep(self, state: CalibratedState, workers: Workers) -> calibrated.Draw:
+        """Advance a chain by one sweep, in place."""
+        return calibrated.sweep(self.corpus, self.hyperparameters, self.calibration, state, workers)
+
+    def keep(self, state: CalibratedState) -> None:
+        """Add the state's answers to the tally of kept draws."""
+        calibrated.keep(self.corpus, self.calibration, state)
+
+    def dump(self, state: CalibratedState) -> bytes:
+        """The state as bytes."""
+        return calibrated.dump(state)
+
+    def load(self, data: bytes) -> CalibratedState:
+        """The state that was dumped. Raises CheckpointError."""
+        return calibrated.load(self.corpus, self.hyperparameters, self.calibration, data)
+
+    def conclude(self, states: Sequence[CalibratedState], traces: Traces, workers: Workers) -> Conclusion:
+        """The answers of all chains together."""
+        numbers = {"n_categories": traces["n_categories"]}  # log joints compare under one setting alone
+        told = {"the number of categories": traces["n_categories"]}
+        found = calibrated.conclude(self.corpus, self.hyperparameters, self.calibration, list(states), told, workers)
+        diagnostics = {**found.diagnostics, **figures(found.diagnostics["agreement"], numbers)}
+        facts = {"diagnostics": diagnostics, "calibration": self.calibration.report()}
+        return Conclusion(found.consensus, found.stability, found.category_stability, found.audit, facts)
+
+
+def figures(agreement: Sequence[Sequence[float]], traces: Traces) -> dict[str, Any]:
+    """Mean agreement of the pairs of chains, and by quantity R-hat and effective size, None for too few draws."""
+    pairs = np.array(agreement)[np.triu_indices(len(agreement), k=1)]
+    told = {name: draws if draws.shape[1] >= MIN_DRAWS else None for name, draws in traces.items()}
+    return {
+        "mean_agreement": float(pairs.mean()) if pairs.size else None,
+        "r_hat": {name: None if draws is None else r_hat(draws) for name, draws in told.items()},
+        "effective_size": {name: None if draws is None else effective_size(draws) for name, draws in told.items()},
+    }
+
+
+def calibrated_hyperparameters(job: Job) -> CalibratedHyperparameters:
+    """The constants of a calibrated job; JSON has lists where they have tuples."""
+    given = dict(job.settings["calibrated"])
+    return CalibratedHyperparameters(**given | {name: tuple(given[name]) for name in ("smoothings", "powers")})
+
+
+def atom_key(job: Job, words_digest: str) -> dict[str, Any]:
+    """What the rows of a corpus's atoms are found by: the words and all that the atoms depend on beside them."""
+    options = {**calibrated_hyperparameters(job).atom_options(), "seed": job.settings["seed"]}
+    return {"corpus_id": job.corpus_id, "words_digest": words_digest, "options": store.canonical(options)}
+
+
+MODELS: dict[str, type[Model[Any]]] = {"lbpl-ntm": LbplNtm, "calibrated": Calibrated}
+
+
+def model_of(session: Session, job: Job, corpus: Corpus) -> Model[Any]:
+    """The job's model. Raises CheckpointError if what it follows from is damaged."""
+    return MODELS[job.settings["model"]].of(session, job, corpus)

@@ -1,0 +1,132 @@
+"""A job's conclusion as rows: answers, categories, doubtful labels, and what the chains say together."""
+
+import math
+from collections.abc import Iterator, Mapping
+from itertools import count, islice
+from typing import Any
+
+import numpy as np
+from sqlalchemy import delete, func, insert, select
+from sqlalchemy.orm import Session
+
+from app.models import Answer, Audit, Category, Draw, Job, Summary
+from sampler.consensus import NONE
+from sampler.corpus import UNLABELED, Corpus
+from worker.models import Conclusion
+from worker.store import BATCH, Names, Rows, Stored
+
+NO_WORD = "no word is left after the text options"
+
+
+def posteriors(session: Session, job: Job) -> dict[str, dict[str, int]]:
+    """Over the kept draws of all chains: how many had each number of new categories."""
+    found = {}
+    for column in (Draw.n_new, Draw.n_new_with_documents):
+        rows = session.execute(
+            select(column, func.count())
+            .where(Draw.job_id == job.id, Draw.sweep > job.settings["burn_in"])
+            .group_by(column)
+            .order_by(column)
+        )
+        found[column.key] = {str(value): n_draws for value, n_draws in rows}
+    return found
+
+
+def answer_rows(job: Job, stored: Stored, conclusion: Conclusion) -> Iterator[Rows]:
+    """Batches of rows of `answers`, one row an unlabeled document."""
+    consensus, stability = conclusion.consensus, conclusion.stability
+    unlabeled = np.flatnonzero(stored.corpus.labels == UNLABELED)
+    for first in range(0, unlabeled.size, BATCH):
+        yield [
+            {
+                "job_id": job.id,
+                "document_id": int(stored.document_ids[d]),
+                "category": none_or(consensus.category[d], int),
+                "probability": none_or(consensus.probability[d], float),
+                "runner_up": none_or(consensus.runner_up[d], int),
+                "runner_up_probability": none_or(consensus.runner_up_probability[d], float),
+                "reason": NO_WORD if consensus.category[d] == NONE else None,
+                "stability": None if stability is None else none_or(stability[d], float),
+            }
+            for d in unlabeled[first : first + BATCH]
+        ]
+
+
+def audit_rows(job: Job, stored: Stored, conclusion: Conclusion) -> Iterator[Rows]:
+    """Batches of rows of `audits`, one row a labeled document whose label is doubtful."""
+    audit = conclusion.audit
+    if audit is None:
+        return
+    for first in range(0, audit.document.size, BATCH):
+        yield [
+            {
+                "job_id": job.id,
+                "document_id": int(stored.document_ids[d]),
+                "category": int(stored.corpus.labels[d]),
+                "probability": float(own),
+                "suggested": none_or(suggested, int),
+                "suggested_probability": none_or(probability, float),
+            }
+            for d, own, suggested, probability in zip(*(column[first : first + BATCH] for column in audit), strict=True)
+        ]
+
+
+def none_or(value: Any, kind: type) -> Any:
+    """An array's entry as JSON has it: None for NONE and for NaN."""
+    return None if value == NONE or value != value else kind(value)
+
+
+def category_rows(
+    job: Job, corpus: Corpus, strings: Names, conclusion: Conclusion, words: list[list[tuple[int, int]]]
+) -> Rows:
+    """Rows of `categories`: the known ones by name, then the new ones, numbered from 1."""
+    consensus, stability = conclusion.consensus, conclusion.category_stability
+    is_labeled = corpus.labels != UNLABELED
+    size = consensus.n_categories
+    has_category = consensus.category != NONE
+    n_documents = np.bincount(consensus.category[~is_labeled & has_category], minlength=size)
+    n_labeled = np.bincount(corpus.labels[is_labeled], minlength=size)
+    n_answered = max(int(n_documents.sum()), 1)
+    free_names = (name for name in map("new {}".format, count(1)) if name not in strings.categories)
+    names = strings.categories + list(islice(free_names, size - len(strings.categories)))
+    return [
+        {
+            "job_id": job.id,
+            "category": category,
+            "name": names[category],
+            "known": category < len(strings.categories),
+            "n_documents": int(n_documents[category]),
+            "n_labeled": int(n_labeled[category]),
+            "share": float(n_documents[category] / n_answered),
+            "top_words": [{"word": strings.vocabulary[word], "documents": n} for word, n in words[category]],
+            "stability": None if stability is None else none_or(stability[category], float),
+        }
+        for category in range(size)
+    ]
+
+
+def clear(session: Session, job: Job) -> None:
+    """Take out what an earlier conclusion wrote."""
+    for table in (Answer, Audit, Category, Summary):
+        session.execute(delete(table).where(table.job_id == job.id))
+
+
+def save_rows(session: Session, table: type[Answer | Audit], rows: Rows) -> None:
+    """Store a batch of rows."""
+    session.execute(insert(table), rows)
+
+
+def save_summary(session: Session, job: Job, best_chain: int | None, rows: Rows, facts: Mapping[str, Any]) -> None:
+    """Store the categories, the best chain, the posterior frequencies, and the model's facts beside them."""
+    session.execute(insert(Category), rows)
+    data = {**posteriors(session, job), **finite(facts)}
+    session.add(Summary(job_id=job.id, best_chain=best_chain, data=data))
+
+
+def finite(value: Any) -> Any:
+    """A JSON value with None for numbers that JSON does not know: NaN and the infinities."""
+    if isinstance(value, Mapping):
+        return {name: finite(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

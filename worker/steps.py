@@ -1,0 +1,129 @@
+"""Stepwise units: a fixed number of steps, each a pure function of what is before it, kept one by one.
+
+A leg that dies loses the step under way. Atoms that another job has made over the same words are taken as they are.
+"""
+
+import hashlib
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from sqlalchemy.orm import Session
+
+from app.models import AtomRun, CalibrationStep, Job, PowerStep
+from sampler import calibrated, power
+from sampler.corpus import Corpus, fingerprint
+from sampler.workers import Workers
+from worker import encodings, step_rows
+from worker.leg import Leg
+from worker.models import atom_key, calibrated_hyperparameters
+from worker.step_rows import Arrays, Key, Table
+from worker.store import canonical
+
+
+class Steps(NamedTuple):
+    """The steps of a unit."""
+
+    table: Table  # where their results are
+    key: Key
+    n_steps: int
+    given: str  # all that they follow from, as text
+    make: Callable[[list[Arrays], Workers], Arrays]  # the next result, from those so far
+
+
+def atoms(session: Session, job: Job, corpus: Corpus) -> Steps:
+    """The runs that find the atoms of a corpus, each by itself."""
+    hyperparameters, seed = calibrated_hyperparameters(job), job.settings["seed"]
+    key = atom_key(job, calibrated.words_digest(corpus))
+
+    def make(done: list[Arrays], workers: Workers) -> Arrays:
+        return calibrated.atom_run(corpus, hyperparameters, seed, len(done), workers)
+
+    given = f"atoms {key['words_digest']} {key['options']}"
+    return Steps(AtomRun, key, calibrated.n_atom_runs(hyperparameters), given, make)
+
+
+def calibration(session: Session, job: Job, corpus: Corpus) -> Steps:
+    """The steps that learn from the labels. Raises CheckpointError if an atom run is damaged."""
+    hyperparameters, seed = calibrated_hyperparameters(job), job.settings["seed"]
+    key = atom_key(job, calibrated.words_digest(corpus))
+    runs = step_rows.read_all(session, AtomRun, key, calibrated.n_atom_runs(hyperparameters))
+
+    def make(done: list[Arrays], workers: Workers) -> Arrays:
+        return calibrated.calibration_step(corpus, hyperparameters, seed, runs, done, len(done), workers)
+
+    given = f"calibrate {fingerprint(corpus)} {seed} {canonical(job.settings['calibrated'])}"
+    n_steps = calibrated.n_calibration_steps(hyperparameters)
+    return Steps(CalibrationStep, {"job_id": job.id}, n_steps, given, make)
+
+
+def power_test(session: Session, job: Job, corpus: Corpus) -> Steps:
+    """One step a known category, each by itself. Raises CheckpointError if an atom run is damaged."""
+    hyperparameters, seed = calibrated_hyperparameters(job), job.settings["seed"]
+    key = atom_key(job, calibrated.words_digest(corpus))
+    runs = step_rows.read_all(session, AtomRun, key, calibrated.n_atom_runs(hyperparameters))
+
+    def make(done: list[Arrays], workers: Workers) -> Arrays:
+        return power.power_step(corpus, hyperparameters, seed, runs, len(done), workers)
+
+    given = f"power {fingerprint(corpus)} {seed} {canonical(job.settings['calibrated'])}"
+    return Steps(PowerStep, {"job_id": job.id}, corpus.n_known, given, make)
+
+
+STEPS: dict[str, Callable[[Session, Job, Corpus], Steps]] = {
+    "atoms": atoms,
+    "calibrate": calibration,
+    "power": power_test,
+}
+
+
+def run_steps(leg: Leg) -> list[int]:
+    """Take steps from the last one on that is kept, until the leg or the unit is over."""
+    with leg.database.readers.begin() as session:
+        corpus = encodings.load(session, leg.job, leg.files).corpus
+        steps = STEPS[leg.unit.kind](session, leg.job, corpus)
+        results = step_rows.read(session, steps.table, steps.key)[: steps.n_steps]
+    digest = digest_of(steps, results)
+    end = time.monotonic() + leg.settings.leg_seconds
+    if len(results) > leg.unit.n_sweeps:  # another job has been here
+        leg.write(partial(note, leg, steps, len(results), digest))
+    with Workers(leg.settings.threads) as workers:
+        while len(results) < steps.n_steps:
+            result = steps.make(results, workers)
+            results.append(result)
+            digest = next_digest(digest, result)
+            goes_on = leg.write(partial(save, leg, steps, len(results), digest, result))
+            is_over = not goes_on or leg.must_stop() or time.monotonic() > end
+            if is_over and len(results) < steps.n_steps:
+                return leg.write(leg.release)
+    return leg.write(leg.finish)
+
+
+def note(leg: Leg, steps: Steps, n_done: int, digest: str, session: Session) -> bool:
+    """Note how many steps are done; False if the job is over."""
+    return leg.saved(session, n_sweeps=n_done, n_steps=steps.n_steps, digest=digest)
+
+
+def save(leg: Leg, steps: Steps, n_done: int, digest: str, result: Arrays, session: Session) -> bool:
+    """Save the last step's result; False if the job is over."""
+    goes_on = note(leg, steps, n_done, digest, session)
+    step_rows.save(session, steps.table, steps.key, n_done - 1, result)
+    return goes_on
+
+
+def digest_of(steps: Steps, results: Sequence[Arrays]) -> str:
+    """The digest after these results, hexadecimal SHA-256, a hash chain from all that they follow from."""
+    digest = hashlib.sha256(steps.given.encode()).hexdigest()
+    for result in results:
+        digest = next_digest(digest, result)
+    return digest
+
+
+def next_digest(digest: str, result: Arrays) -> str:
+    """The digest after one more result."""
+    hashed = hashlib.sha256(digest.encode())
+    for name, array in sorted(result.items()):
+        hashed.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        hashed.update(array.tobytes())
+    return hashed.hexdigest()
