@@ -26,7 +26,9 @@ class Progress(BaseModel):
     """How far a job is; sweeps are counted over all chains."""
 
     stage: Stage
-    steps_done: int | None = Field(description="Of the stages `atoms`, `calibrate` and `power`; else null, as is the total.")
+    steps_done: int | None = Field(
+        description="Of the stages `atoms`, `calibrate` and `power`; else null, as is the total."
+    )
     steps_total: int | None
     sweeps_done: int
     sweeps_total: int

@@ -2,9 +2,9 @@
 
     job:   queued -> running -> succeeded | failed | cancelled
            queued | running -> paused by pause, paused -> cancelled by cancel
-           paused | cancelled | failed -> queued by resume, succeeded -> queued by extend and by test_power
+           paused | cancelled | failed -> queued by resume, succeeded -> queued by extend and begin_power_test
     unit:  waiting -> ready -> running -> done;  running -> ready when a leg ends or its lease runs out
-           a chain's done -> ready and conclude's done -> waiting by extend; a unit `power` is made by test_power
+           a chain's done -> ready and conclude's done -> waiting by extend; begin_power_test adds `power`
 
 A unit's status tells how far its work is, whatever becomes of the job: under a job that has ended or is
 paused a unit keeps its status, but is neither claimed nor sent. So a resumed job goes on from where it was.
@@ -164,21 +164,24 @@ def extend(session: Session, job_id: str, sweeps: int) -> tuple[Job, list[int]]:
     return job, chains
 
 
-def test_power(session: Session, job_id: str) -> tuple[Job, list[int]]:
+def begin_power_test(session: Session, job_id: str) -> tuple[Job, list[int]]:
     """Queue a succeeded job again for a test of its power, unless one is done; returns the unit ids to send.
 
     Its answers stay as they are. The test belongs to labels and settings: no extension undoes it.
     Raises JobNotFound, or JobNotTestable for a job that has not succeeded, has another model or knows too little.
     """
     # Locked, so that of two who ask at once the second sees what the first one did.
-    job = session.get(Job, job_id, with_for_update=True, populate_existing=True) or find_job(session, job_id)
+    session.execute(select(Job.id).where(Job.id == job_id).with_for_update())
+    job = find_job(session, job_id)
     if job.settings["model"] not in TESTABLE:
         raise JobNotTestable(f"job {job_id} has the model {job.settings['model']}; only a calibrated job can be tested")
     if job.status != "succeeded":
         raise JobNotTestable(f"job {job_id} is {job.status}; only a succeeded job can be tested")
     n_known = session.scalar(select(Encoding.n_known).where(Encoding.id == job.encoding_id)) or 0
     if n_known < MIN_KNOWN:
-        raise JobNotTestable(f"job {job_id} knows {n_known} categories; to hide one of them takes {MIN_KNOWN} at least")
+        raise JobNotTestable(
+            f"job {job_id} has too few known categories, {n_known}: to hide one of them takes {MIN_KNOWN}"
+        )
     if session.scalar(select(Unit.id).where(Unit.job_id == job_id, Unit.kind == "power")) is not None:
         return job, []
     unit = Unit(job_id=job_id, kind="power", status="ready", lease_until=now() + RESEND_SECONDS)

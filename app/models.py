@@ -220,7 +220,7 @@ class PowerStep(Base):
     __tablename__ = "power_steps"
 
     job_id: Mapped[str] = parent("jobs.id", primary_key=True)
-    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)  # of the category, as its encoding has it
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)  # of the category in the encoding
     data: Mapped[dict[str, Any]]  # found recall taken_for taken probability, as sampler.power has them
 
 

@@ -49,6 +49,8 @@ class TracePage(BaseModel):
     next: str | None
 
 
+NOTICED = 0.5  # Jaccard index from which on a hidden category counts as found
+
 STABILITY = "How far all chains agree on it, from 0 to 1; null where chains are not pooled."
 
 
@@ -240,6 +242,43 @@ class DocumentPage(BaseModel):
 
     documents: list[DocumentOut]
     next: str | None
+
+
+class HiddenOut(BaseModel):
+    """How a known category was found again when its labels were hidden."""
+
+    category: int
+    name: str
+    found: float = Field(
+        description="Jaccard index, among documents that bear a label, of the category with the new one that is most "
+        "like it: 1 if it was found as it is."
+    )
+    noticed: bool = Field(description=f"Whether `found` is at least {NOTICED}.")
+    recall: float = Field(description="Share of its labeled documents in that new category.")
+    probability: float = Field(description="Share of the draws in which a new category had at least half of them.")
+    taken_for: str | None = Field(description="The known category that took most of them; null if none took any.")
+    taken: float = Field(description="Share of them that it took.")
+
+
+class PowerTestOut(BaseModel):
+    """The power test of a job, by known category; while it runs, of those that it has come to."""
+
+    model_config = example(
+        categories=[
+            {
+                "category": 0,
+                "name": "astronomy",
+                "found": 0.91,
+                "noticed": True,
+                "recall": 0.93,
+                "probability": 1.0,
+                "taken_for": "optics",
+                "taken": 0.05,
+            }
+        ]
+    )
+
+    categories: list[HiddenOut]
 
 
 class SuggestionOut(BaseModel):

@@ -1,43 +1,121 @@
-"""The calibrated model as a method of the quality benchmark: all steps of a job, in one process, on one thread."""
+"""The calibrated model as a method of the quality benchmark: all steps of a job, in one process.
+
+`python -m benchmarks.calibrated [--documents N] [--threads T]` times each step on a simulated corpus of documents of
+100 words and 50 categories, half of them known, and prints JSON lines.
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks import corpora, machine
 from benchmarks.problems import Problem
-from benchmarks.scoring import Answer
+from benchmarks.scoring import Answer, score
 from sampler import calibrated
+from sampler.calibrated import Conclusion
+from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.hyperparameters import CalibratedHyperparameters
 from sampler.workers import Workers
 
 N_CHAINS, N_SWEEPS, BURN_IN = 4, 100, 20  # a job's defaults
 INTERVAL = (0.05, 0.95)
+N_WORDS, LENGTH, N_CATEGORIES, N_KNOWN, LABELED = 50_000, 100, 50, 25, 0.4  # of the simulated corpus
+
+
+class Run(NamedTuple):
+    """What the steps of a job leave."""
+
+    conclusion: Conclusion
+    numbers: Array  # float64[C, S], the true number of categories by each kept draw
 
 
 def categorize(problem: Problem, seed: int) -> Answer:
-    """What a job with all defaults answers."""
-    corpus, hyperparameters = problem.corpus, CalibratedHyperparameters()
+    """What a job with all defaults answers, on one thread."""
     with Workers() as workers:
+        return answer_of(run(problem.corpus, seed, workers, {}))
+
+
+def answer_of(done: Run) -> Answer:
+    """The answer, with the interval of the number of categories over all kept draws."""
+    low, high = np.quantile(done.numbers, INTERVAL)
+    found = done.conclusion.consensus
+    return Answer(found.category, found.n_categories, (int(low), int(np.ceil(high))), found.probability)
+
+
+def run(corpus: Corpus, seed: int, workers: Workers, seconds: dict[str, float]) -> Run:
+    """Take all steps of a job; `seconds` gets the time of each kind of unit."""
+    hyperparameters = CalibratedHyperparameters()
+    with timed(seconds, "atoms"):
         runs = [
             calibrated.atom_run(corpus, hyperparameters, seed, number, workers)
             for number in range(calibrated.n_atom_runs(hyperparameters))
         ]
+    with timed(seconds, "calibrate"):
         done: list[calibrated.Arrays] = []
         for number in range(calibrated.n_calibration_steps(hyperparameters)):
             done.append(calibrated.calibration_step(corpus, hyperparameters, seed, runs, done, number, workers))
-        calibration = calibrated.calibration(corpus, hyperparameters, seed, runs, done)
+        calibration = calibrated.calibration(corpus, hyperparameters, seed, done)
+    with timed(seconds, "chains"):
         states, traces = [], []
         for chain in range(N_CHAINS):
             state = calibrated.start(corpus, hyperparameters, calibration, seed, chain, workers)
-            states.append(state)
-            draws = []
+            draws: list[calibrated.Draw] = []
             for _ in range(N_SWEEPS):
                 draws.append(calibrated.sweep(corpus, hyperparameters, calibration, state, workers))
                 if state.n_sweeps > BURN_IN:
                     calibrated.keep(corpus, calibration, state)
-            traces.append([corpus.n_known + draw.n_new_with_documents for draw in draws[BURN_IN:]])
-        numbers = np.array(traces, np.float64)
-        conclusion = calibrated.conclude(
-            corpus, hyperparameters, calibration, states, {"the number of categories": numbers}, workers
-        )
-    low, high = np.quantile(numbers, INTERVAL)
-    answers = conclusion.consensus
-    return Answer(answers.category, answers.n_categories, (int(low), int(np.ceil(high))), answers.probability)
+            states.append(state)
+            traces.append(draws[BURN_IN:])
+    numbers = np.array([[corpus.n_known + draw.n_new for draw in draws] for draws in traces], np.float64)
+    shown = np.array([[draw.n_categories for draw in draws] for draws in traces], np.float64)
+    with timed(seconds, "conclude"):
+        told = {"the number of categories": shown}
+        conclusion = calibrated.conclude(corpus, hyperparameters, calibration, states, told, workers)
+    return Run(conclusion, numbers)
+
+
+@contextmanager
+def timed(seconds: dict[str, float], name: str) -> Iterator[None]:
+    """Note how long the block takes."""
+    began = time.monotonic()
+    yield
+    seconds[name] = round(time.monotonic() - began, 1)
+
+
+def simulated(n_documents: int, seed: int = 0) -> Problem:
+    """Documents of one category each, which differ in size; words have Zipf's frequencies."""
+    rng = np.random.default_rng(seed)
+    truth = rng.choice(N_CATEGORIES, n_documents, p=rng.dirichlet(np.full(N_CATEGORIES, 5.0)))
+    offsets = np.arange(n_documents + 1, dtype=np.int64) * LENGTH
+    words = np.empty(offsets[-1], np.int32)
+    own, other = corpora.alias_tables(corpora.draw_categories(N_CATEGORIES, N_WORDS, rng))
+    everyone = truth.astype(np.int32)
+    corpora.write_words(words, offsets, everyone, np.ones(1), own, other, np.uint64(rng.integers(2**63)))
+    is_labeled = (truth < N_KNOWN) & (rng.random(n_documents) < LABELED)
+    labels = np.where(is_labeled, everyone, UNLABELED).astype(np.int32)
+    return Problem(f"simulated-{n_documents}", Corpus(words, offsets, labels, N_WORDS, N_KNOWN), truth, [], [])
+
+
+def main() -> None:
+    """Time a job on the simulated corpus."""
+    parser = argparse.ArgumentParser(prog="benchmarks.calibrated", description=__doc__)
+    parser.add_argument("--documents", type=int, default=1_000_000)
+    parser.add_argument("--threads", type=int, default=2)
+    arguments = parser.parse_args()
+    with Workers(arguments.threads) as workers:
+        run(simulated(2_000).corpus, 0, workers, {})  # compiles what is needed
+        problem = simulated(arguments.documents)
+        memory, seconds = machine.PeakMemory(), dict[str, float]()
+        with timed(seconds, "all"):
+            done = run(problem.corpus, 0, workers, seconds)
+    line = {"documents": arguments.documents, "threads": arguments.threads, "seconds": seconds}
+    print(json.dumps({**line, "peak_mb": memory.mb, **score(problem, answer_of(done))}))
+
+
+if __name__ == "__main__":
+    main()

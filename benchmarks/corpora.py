@@ -86,7 +86,7 @@ def simulate(size: Size, folder: Path, rng: np.random.Generator) -> None:
     labeled = rng.random(n_documents) < LABELED
     labels[labeled] = rng.integers(N_KNOWN, size=int(labeled.sum()))
 
-    own, other = alias_tables(draw_categories(size.n_words, rng))
+    own, other = alias_tables(draw_categories(N_CATEGORIES, size.n_words, rng))
     shares = np.cumsum(rng.dirichlet(np.full(N_CATEGORIES, 5.0)))
     words = np.lib.format.open_memmap(folder / "words.npy", "w+", np.int32, (int(offsets[-1]),))
     write_words(np.asarray(words), offsets, labels, shares, own, other, np.uint64(rng.integers(2**63)))
@@ -96,12 +96,12 @@ def simulate(size: Size, folder: Path, rng: np.random.Generator) -> None:
     write_sizes(folder, size.n_words, N_KNOWN)
 
 
-def draw_categories(n_words: int, rng: np.random.Generator) -> Array:
-    """float64[N_CATEGORIES, V]: p(w | k), topics summed out."""
+def draw_categories(n_categories: int, n_words: int, rng: np.random.Generator) -> Array:
+    """float64[K, V]: p(w | k), topics summed out."""
     frequency = 1.0 / (2.0 + np.arange(n_words))
     topics = frequency * rng.gamma(SHARPNESS, size=(N_TOPICS, n_words))
     topics /= topics.sum(axis=1, keepdims=True)
-    return np.asarray(rng.dirichlet(np.full(N_TOPICS, MIXTURE), N_CATEGORIES) @ topics)
+    return np.asarray(rng.dirichlet(np.full(N_TOPICS, MIXTURE), n_categories) @ topics)
 
 
 @njit(cache=True, nogil=True)

@@ -36,10 +36,10 @@ from sampler.streams import Step
 from sampler.workers import Workers
 
 SIDES = (KNOWN, NEW)
-SAME = 0.5  # Jaccard index from which on a group is one that was seen before
 FIRST_RUN = 1  # run 0 of the streams belongs to the atoms of the whole corpus
 FIRST_CHAIN_RUN = 1_000  # of a chain's own start
-FEWEST, SMALLEST = 3, 0.1  # documents, and part of the mean of new categories, of one that counts
+RATE_PRIOR = (1.0, 0.25)  # of the Beta distribution of how surely categories are found, or groups are categories
+LEAST_DETECTED = 0.05  # else a draw may be of any size
 DOUBTFUL = 0.5  # a label with less probability is listed by the audit
 
 Arrays = dict[str, Array]
@@ -99,9 +99,10 @@ def calibration_step(
         return {name: np.asarray(value) for name, value in learned._asdict().items()}
     start, which = divmod(number - 1, len(SIDES) * WEIGHTINGS)
     side, weighting = divmod(which, WEIGHTINGS)
-    part = granularity.side(side, bags, corpus.labels, learned_in(done), hyperparameters, seed)
+    part = granularity.side(side, bags, learned_in(done), hyperparameters, seed)
+    values = effective_counts(bags, weighting, hyperparameters.effective_length)[part.entries]
     address = (seed, FIRST_RUN + start)
-    groups = granularity.group_side(part, corpus.n_known, weighting, hyperparameters, address, workers)
+    groups = granularity.group_side(part, values, corpus.n_known, hyperparameters, address, workers)
     if side == KNOWN:  # the others are there to be grouped with
         groups = groups[:, granularity.labeled_of(part, corpus.labels)]
     return {"groups": groups}
@@ -116,12 +117,12 @@ class Calibration(NamedTuple):
     """All that chains share."""
 
     bags: Bags
+    values: tuple[Array, ...]  # float32[E], effective counts under each weighting
     learned: Propensity
     new_side: Side
     settings: list[Setting]  # all
     scores: Scores
     seed: int
-    runs: list[Arrays]  # of atoms
 
     @property
     def kept(self) -> Array:
@@ -148,20 +149,19 @@ class Calibration(NamedTuple):
 
 
 def calibration(
-    corpus: Corpus, hyperparameters: CalibratedHyperparameters, seed: int, runs: list[Arrays], done: list[Arrays]
-) -> Calibration:
+    corpus: Corpus, hyperparameters: CalibratedHyperparameters, seed: int, done: list[Arrays]
+) -> Calibration:  # fmt: skip
     """Read the calibration from the results of all steps."""
     bags, learned = bag(corpus), learned_in(done)
-    known_side, new_side = (
-        granularity.side(number, bags, corpus.labels, learned, hyperparameters, seed) for number in SIDES
-    )
+    known_side, new_side = (granularity.side(number, bags, learned, hyperparameters, seed) for number in SIDES)
     groups: dict[int, list[Array]] = {KNOWN: [], NEW: []}
     for first in range(1, len(done), WEIGHTINGS):
         side = (first - 1) // WEIGHTINGS % len(SIDES)
         groups[side].append(np.concatenate([step["groups"] for step in done[first : first + WEIGHTINGS]]))
     labels = corpus.labels[known_side.documents[granularity.labeled_of(known_side, corpus.labels)]]
     scores = granularity.score(groups[KNOWN], labels, corpus.n_known, groups[NEW], hyperparameters)
-    return Calibration(bags, learned, new_side, granularity.settings(hyperparameters), scores, seed, runs)
+    values = tuple(effective_counts(bags, w, hyperparameters.effective_length) for w in range(WEIGHTINGS))
+    return Calibration(bags, values, learned, new_side, granularity.settings(hyperparameters), scores, seed)
 
 
 class Draw(NamedTuple):
@@ -169,8 +169,8 @@ class Draw(NamedTuple):
 
     sweep: int
     n_categories: int
-    n_new: int
-    n_new_with_documents: int  # with FEWEST documents and the SMALLEST part of their mean size
+    n_new: int  # that there are, by this draw and by how its setting errs on the known categories
+    n_new_with_documents: int  # groups that count, see granularity.n_that_count
     log_joint: float  # log p_s(c) in nats, up to a constant of setting and atoms
     setting: int
 
@@ -219,8 +219,9 @@ def start(
         setting = calibrated.settings[s]
         which = (setting.weighting, setting.smoothing)
         if which not in state.atoms:
-            own, rows = granularity.settled(part, seeds, *which, hyperparameters, address, workers)
-            state.atoms[which] = Grouped(spread(calibrated, own, *which, hyperparameters, workers), rows)
+            values = calibrated.values[setting.weighting][part.entries]
+            own, rows = granularity.settled(part, values, seeds, setting.smoothing, hyperparameters, address, workers)
+            state.atoms[which] = Grouped(spread(calibrated, own, *which, workers), rows)
         path = powers[: powers.index(setting.power) + 1]
         state.groups[int(s)] = granularity.group_by_power(
             state.atoms[which].rows, setting.smoothing, path, address
@@ -228,15 +229,10 @@ def start(
     return state
 
 
-def spread(
-    calibrated: Calibration, own: Array, weighting: int, smoothing: float,
-    hyperparameters: CalibratedHyperparameters, workers: Workers,
-) -> Array:  # fmt: skip
+def spread(calibrated: Calibration, own: Array, weighting: int, smoothing: float, workers: Workers) -> Array:
     """int64[D]: the atoms of the new side's documents, and for all others the most likely ones."""
-    bags, part = calibrated.bags, calibrated.new_side
-    values = effective_counts(bags, weighting, hyperparameters.effective_length)
-    of_side, entries = select(bags, part.documents)
-    counts = count(of_side, values[entries], own, int(own.max()) + 1)
+    bags, part, values = calibrated.bags, calibrated.new_side, calibrated.values[weighting]
+    counts = count(select(bags, part.documents)[0], values[part.entries], own, int(own.max()) + 1)
     atom = assign(bags, values, counts, smoothing, workers).astype(np.int64)
     atom[part.documents] = own
     return atom
@@ -263,11 +259,29 @@ def sweep(
     state.identity = np.concatenate([np.arange(corpus.n_known), name_groups(corpus, calibrated, state)])
     state.digest = next_digest(state.digest, [group, state.identity], 0.0, 0.0)
     answers = document_categories(corpus, calibrated, state)
-    n_new = int(group.max()) + 1
-    sizes = np.bincount(answers[answers >= corpus.n_known] - corpus.n_known, minlength=n_new)
-    n_held = int(np.count_nonzero(sizes >= max(FEWEST, SMALLEST * sizes.mean())))
+    sizes = np.bincount(answers[answers >= corpus.n_known] - corpus.n_known, minlength=int(group.max()) + 1)
+    n_held = granularity.n_that_count(sizes)
     log_p = log_target(grouped.rows, group, setting.smoothing, setting.power)
-    return Draw(state.n_sweeps, corpus.n_known + n_new, n_new, n_held, log_p, state.setting)
+    n_new = true_number(n_held, corpus.n_known, calibrated.scores, state)
+    return Draw(state.n_sweeps, corpus.n_known + n_held, n_new, n_held, log_p, state.setting)
+
+
+def true_number(n_held: int, n_known: int, scores: Scores, state: CalibratedState) -> int:
+    """How many new categories there are if n_held groups count, drawn from how the setting did on the known ones.
+
+    Of the groups of known documents some were categories, others parts of one; of the known categories some came back
+    as a group, others were missed. With Beta distributions of both rates, the real ones among n_held are binomial, and
+    those missed beside them negative binomial.
+    """
+    if n_held == 0:
+        return 0
+    rng = streams.generator(state.seed, state.chain, state.n_sweeps, Step.NUMBERS)
+    start = int(rng.integers(scores.found.shape[1]))
+    found, parts = scores.found[state.setting, start], scores.parts[state.setting, start]
+    more, fewer = RATE_PRIOR
+    n_real = int(rng.binomial(n_held, rng.beta(found + more, parts + fewer)))
+    detected = max(float(rng.beta(found + more, n_known - found + fewer)), LEAST_DETECTED)
+    return n_real + int(rng.negative_binomial(max(n_real, 1), detected))
 
 
 def name_groups(corpus: Corpus, calibrated: Calibration, state: CalibratedState) -> Array:
@@ -283,7 +297,7 @@ def name_groups(corpus: Corpus, calibrated: Calibration, state: CalibratedState)
         np.add.at(shared, (group_of[np.concatenate(state.members)], seen), 1.0)
         sizes = np.bincount(group_of, minlength=n_groups)
         jaccard = shared / (sizes[:, None] + np.bincount(seen)[None, :] - shared)
-        group, other = np.nonzero(jaccard >= SAME)
+        group, other = np.nonzero(jaccard >= granularity.SAME)
         for i in np.argsort(-jaccard[group, other], kind="stable"):
             if identity[group[i]] == NONE and corpus.n_known + other[i] not in identity:
                 identity[group[i]] = corpus.n_known + other[i]
@@ -368,7 +382,8 @@ def restored(calibrated: Calibration, facts: Mapping[str, Any], arrays: Arrays) 
     for i, (weighting, smoothing) in enumerate(facts["atoms"]):
         atom = arrays[f"atom_{i}"].astype(np.int64)
         own = atom[part.documents].astype(np.int32)
-        counts = count(part.bags, part.values[weighting], own, int(own.max(initial=0)) + 1)
+        values = calibrated.values[weighting][part.entries]
+        counts = count(part.bags, values, own, int(own.max(initial=0)) + 1)
         atoms[weighting, smoothing] = Grouped(atom, atom_rows(counts))
     return CalibratedState(
         fingerprint=facts["corpus"],
@@ -476,7 +491,8 @@ def reckon_with(consensus: Consensus, stability: Array, category_stability: Arra
     2 J / (1 + J) with the other: so likely are the categories themselves as the answer has them. J is the mean of what
     the chains say of the document and of its category.
     """
-    jaccard = (stability + category_stability[consensus.category]) / 2.0
+    of_category = np.append(category_stability, np.nan)[consensus.category]  # NONE takes the last one
+    jaccard = (stability + of_category) / 2.0
     share = np.where(np.isnan(jaccard), 1.0, 2.0 * jaccard / (1.0 + jaccard))
     return consensus._replace(
         probability=np.minimum(consensus.probability * share, 1.0),

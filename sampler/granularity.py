@@ -13,11 +13,12 @@ The last two are a prior that decides where few known categories leave the score
 from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 from scipy.special import entr
 
 from sampler import streams
 from sampler.atoms import count, seed_atoms, settle
-from sampler.bags import WEIGHTINGS, Bags, effective_counts, select, squeeze, tf_idf
+from sampler.bags import WEIGHTINGS, Bags, select, squeeze, tf_idf
 from sampler.corpus import UNLABELED, Array
 from sampler.grouping import AtomRows, atom_rows, regroup
 from sampler.hyperparameters import CalibratedHyperparameters
@@ -27,15 +28,17 @@ from sampler.streams import Step
 from sampler.workers import Workers
 
 KNOWN, NEW = 0, 1  # the sides
+SAME = 0.5  # Jaccard index from which on two groups are one
+FEWEST, SMALLEST = 3, 0.1  # documents, and part of the mean, of a category that counts
 REGROUPINGS = 4  # Gibbs sweeps at each power
 
 
 class Side(NamedTuple):
-    """Some of the documents, as bags over the words that they use, with effective counts of both weightings."""
+    """Some of the documents, as bags over the words that they use."""
 
     documents: Array  # int64[n]
     bags: Bags
-    values: tuple[Array, ...]  # float32[E] each
+    entries: Array  # int64[E], of the bags among those of the whole corpus
 
 
 class Setting(NamedTuple):
@@ -57,21 +60,14 @@ def settings(hyperparameters: CalibratedHyperparameters) -> list[Setting]:
 
 
 def side(
-    number: int, bags: Bags, labels: Array, learned: Propensity, hyperparameters: CalibratedHyperparameters, seed: int
-) -> Side:
-    """The known or the new side: labeled documents and those more likely known than new, or the others."""
+    number: int, bags: Bags, learned: Propensity, hyperparameters: CalibratedHyperparameters, seed: int
+) -> Side:  # fmt: skip
+    """The known or the new side, or a sample: labeled documents and those more likely known than new, or the others."""
     is_known = learned.known >= 0.5
     documents = np.flatnonzero((is_known if number == KNOWN else ~is_known) & ~bags.is_empty)
-    return side_of(bags, streams.chosen(documents, hyperparameters.sample_size, seed, Step.SAMPLE), hyperparameters)
-
-
-def side_of(bags: Bags, documents: Array, hyperparameters: CalibratedHyperparameters) -> Side:
-    """These documents as a side. Their words weigh what they weigh in the whole corpus."""
-    chosen, entries = select(bags, documents)
-    values = tuple(
-        effective_counts(bags, weighting, hyperparameters.effective_length)[entries] for weighting in range(WEIGHTINGS)
-    )
-    return Side(documents, squeeze(chosen), values)
+    sample = streams.chosen(documents, hyperparameters.sample_size, seed, Step.SAMPLE)
+    chosen, entries = select(bags, sample)
+    return Side(sample, squeeze(chosen), entries)
 
 
 def n_seeds(n_documents: int, n_known: int, hyperparameters: CalibratedHyperparameters) -> int:
@@ -89,11 +85,10 @@ def start_atoms(
 
 
 def settled(
-    part: Side, seeds: Array, weighting: int, smoothing: float, hyperparameters: CalibratedHyperparameters,
+    part: Side, values: Array, seeds: Array, smoothing: float, hyperparameters: CalibratedHyperparameters,
     address: tuple[int, int], workers: Workers,
 ) -> tuple[Array, AtomRows]:  # fmt: skip
-    """The atoms int32[n] of a side's documents under a weighting and a smoothing, and their counts."""
-    values = part.values[weighting]
+    """The atoms int32[n] of a side's documents, and their counts; `values` are its effective counts float32[E]."""
     atom = settle(part.bags, values, seeds, smoothing, hyperparameters.n_atom_sweeps, address, workers)
     return atom, atom_rows(count(part.bags, values, atom, int(atom.max(initial=0)) + 1))
 
@@ -105,16 +100,19 @@ def group_by_power(rows: AtomRows, smoothing: float, powers: list[float], addres
 
 
 def group_side(
-    part: Side, n_known: int, weighting: int, hyperparameters: CalibratedHyperparameters,
+    part: Side, values: Array, n_known: int, hyperparameters: CalibratedHyperparameters,
     address: tuple[int, int], workers: Workers,
 ) -> Array:  # fmt: skip
-    """uint16[smoothings powers, n]: the groups of a side's documents under all settings of one weighting."""
+    """uint16[smoothings powers, n]: the groups of a side's documents under all settings of one weighting.
+
+    `values` are the side's effective counts float32[E] under that weighting.
+    """
     if part.documents.size == 0:
         return np.zeros((len(hyperparameters.smoothings) * len(hyperparameters.powers), 0), np.uint16)
     seeds = start_atoms(part, n_known, hyperparameters, address, workers)
     found = []
     for smoothing in hyperparameters.smoothings:
-        atom, rows = settled(part, seeds, weighting, smoothing, hyperparameters, address, workers)
+        atom, rows = settled(part, values, seeds, smoothing, hyperparameters, address, workers)
         found.append(group_by_power(rows, smoothing, sorted(hyperparameters.powers), address)[:, atom])
     return np.concatenate(found).astype(np.uint16)
 
@@ -126,6 +124,8 @@ class Scores(NamedTuple):
     stability: Array  # how far starts agree on the new side
     score: Array
     weight: Array  # of the kept ones, 0 for the rest; they sum to 1
+    found: Array  # int64[S, starts], known categories that come back as a group of their own
+    parts: Array  # int64[S, starts], groups of known documents that count but are no category
 
 
 def score(
@@ -154,7 +154,27 @@ def score(
     kept = order[total[order] >= best - hyperparameters.score_window]
     weight = np.zeros(total.size)
     weight[kept] = np.exp((total[kept] - best) / hyperparameters.score_scale)
-    return Scores(given_back, stability, total, weight / weight.sum())
+    found, parts = np.zeros((total.size, len(known)), np.int64), np.zeros((total.size, len(known)), np.int64)
+    for i, groups in enumerate(known):
+        for s in kept:
+            found[s, i], parts[s, i] = come_back(labels, groups[s], n_known)
+    return Scores(given_back, stability, total, weight / weight.sum(), found, parts)
+
+
+def come_back(labels: Array, groups: Array, n_known: int) -> tuple[int, int]:
+    """How many known categories have a group of their own, with Jaccard index SAME; how many other groups count."""
+    table = np.zeros((n_known, int(groups.max()) + 1 if groups.size else 0))
+    np.add.at(table, (labels, groups), 1.0)
+    sizes = table.sum(axis=0)
+    alike = table / np.maximum(table.sum(axis=1)[:, None] + sizes[None, :] - table, 1.0)
+    n_found = int(np.count_nonzero(alike[linear_sum_assignment(-alike)] >= SAME))
+    return n_found, max(n_that_count(sizes) - n_found, 0)
+
+
+def n_that_count(sizes: Array) -> int:
+    """How many categories have FEWEST documents and the SMALLEST part of their mean number."""
+    held = sizes[sizes > 0]
+    return int(np.count_nonzero(held >= max(FEWEST, SMALLEST * held.mean()))) if held.size else 0
 
 
 def balanced(labels: Array, groups: Array, n_known: int) -> float:

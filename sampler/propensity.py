@@ -88,10 +88,11 @@ def trained_on(is_labeled: Array, is_empty: Array, sample_size: int, seed: int) 
 
 def calibrated(score: Array, is_labeled: Array, counts: Array) -> Array:
     """float64[D]: P(labeled | score), rising with the score, fitted to the documents bool[D] that count."""
-    order = np.argsort(score[counts], kind="stable")
-    n_blocks = max(order.size // BLOCK, 1)
-    block = np.empty(order.size, np.int64)
-    block[order] = np.arange(order.size) * n_blocks // order.size
+    place, size = np.unique(score[counts], return_inverse=True, return_counts=True)[1:]
+    n_blocks = max(place.size // BLOCK, 1)
+    first = np.cumsum(size) - size  # in the order of scores; equal ones stay together
+    block = np.unique(first * n_blocks // max(place.size, 1), return_inverse=True)[1][place]
+    n_blocks = int(block.max(initial=0)) + 1
     weight = np.bincount(block, minlength=n_blocks)
     share = np.bincount(block, is_labeled[counts], minlength=n_blocks) / weight
     center = np.bincount(block, score[counts], minlength=n_blocks) / weight

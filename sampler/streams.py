@@ -43,6 +43,7 @@ class Step(IntEnum):
     SETTINGS = 19
     CALIBRATED_DOCUMENTS = 20  # a number a document
     SAMPLE = 21  # a number a document
+    NUMBERS = 22
 
 
 @njit(cache=True, nogil=True)

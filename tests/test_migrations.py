@@ -21,7 +21,15 @@ from sampler.corpus import UNLABELED, Corpus
 from worker import encodings
 from worker.corpus_files import CorpusFiles
 
-NEW_TABLES = ("workers", "idempotent_requests", "encoding_parts", "atom_runs", "calibration_steps", "audits")
+NEW_TABLES = (
+    "workers",
+    "idempotent_requests",
+    "encoding_parts",
+    "atom_runs",
+    "calibration_steps",
+    "power_steps",
+    "audits",
+)
 
 
 @pytest.fixture
@@ -159,6 +167,7 @@ def test_going_back_takes_calibrated_jobs_out_and_leaves_the_others(migrated: db
             "'11111111-2222-4333-8444-555555555555', 'd', '{}', 0, ''"
         ),
         "calibration_steps (job_id, number, data)": f"{job}, 0, ''",
+        "power_steps (job_id, number, data)": f"{job}, 0, '{{}}'",
         "draws (job_id, chain, sweep, n_categories, n_new, n_new_with_documents, log_joint, setting)": (
             f"{job}, 0, 1, 2, 1, 1, -7, 3"
         ),

@@ -140,7 +140,7 @@ class Calibrated:
     @cached_property
     def calibration(self) -> Calibration:
         """What all chains share; made when it is first asked for, outside of any transaction."""
-        return calibrated.calibration(self.corpus, self.hyperparameters, self.seed, self.runs, self.done)
+        return calibrated.calibration(self.corpus, self.hyperparameters, self.seed, self.done)
 
     def start(self, number: int, workers: Workers) -> CalibratedState:
         """A chain before its first sweep."""

@@ -8,7 +8,7 @@ from sqlalchemy import select, tuple_
 from sqlalchemy.orm import aliased
 
 from app.api.common import PAGE, Cursor, JobId, Limit, Readers, from_cursor, problems, to_cursor
-from app.api.results import find_succeeded_job
+from app.api.results import find_concluded_job
 from app.errors import JobNotFound, MalformedRequest, NoAudit, ResultsNotReady
 from app.lifecycle import AUDITING
 from app.models import Audit, Category, Document
@@ -43,7 +43,7 @@ def get_audit(job_id: JobId, readers: Readers, cursor: Cursor = None, limit: Lim
     if last is not None:
         query = query.where(tuple_(Audit.probability, Audit.document_id) > last)
     with readers.begin() as session:
-        job = find_succeeded_job(session, job_id)
+        job = find_concluded_job(session, job_id)
         if job.settings["model"] not in AUDITING:
             raise NoAudit(f"job {job_id} has the model {job.settings['model']}; only a calibrated job audits labels")
         rows = session.execute(query).all()

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session, aliased
 from app import lifecycle
 from app.api.common import PAGE, Cursor, JobId, Limit, Readers, from_cursor, problems, to_cursor
 from app.errors import JobNotFound, MalformedRequest, ResultsNotReady
-from app.models import Answer, Category, Document, Draw, Job, Summary
+from app.models import Answer, Category, Document, Draw, Job, Summary, Unit
 from app.result_schemas import (
     CalibrationOut,
     CategoriesOut,
@@ -76,7 +76,7 @@ def get_trace(
 def get_categories(job_id: JobId, readers: Readers) -> CategoriesOut:
     """Read the known and the new categories, and the posterior of the number of new ones."""
     with readers.begin() as session:
-        find_succeeded_job(session, job_id)
+        find_concluded_job(session, job_id)
         summary = session.get_one(Summary, job_id)
         categories = list(
             session.scalars(select(Category).where(Category.job_id == job_id).order_by(Category.category))
@@ -96,10 +96,14 @@ def told(kind: type[Told], summary: Summary, name: str) -> Told | None:
     return kind.model_validate(summary.data[name]) if name in summary.data else None
 
 
-def find_succeeded_job(session: Session, job_id: str) -> Job:
-    """The job. Raises JobNotFound, or ResultsNotReady while there is nothing to read."""
+def find_concluded_job(session: Session, job_id: str) -> Job:
+    """The job. Raises JobNotFound, or ResultsNotReady while there is nothing to read.
+
+    What it answered can be read while its power is tested, and if that test fails or is cancelled.
+    """
     job = lifecycle.find_job(session, job_id)
-    if job.status != "succeeded":
+    concluded = select(Unit.id).where(Unit.job_id == job_id, Unit.kind == "conclude", Unit.status == "done")
+    if session.scalar(concluded) is None:
         raise ResultsNotReady(f"job {job_id} is {job.status}; results come when it has succeeded")
     return job
 
@@ -178,7 +182,7 @@ def get_documents(
     if last is not None:
         query = query.where(Answer.document_id > last)
     with readers.begin() as session:
-        find_succeeded_job(session, job_id)
+        find_concluded_job(session, job_id)
         rows = session.execute(query).all()
     more = len(rows) > limit
     rows = rows[:limit]

@@ -74,6 +74,12 @@ def extend(database: Database, job_id: str, sweeps: int = 5) -> list[int]:
         return lifecycle.extend(session, job_id, sweeps)[1]
 
 
+def power_test(database: Database, job_id: str) -> list[int]:
+    """Ask for a power test of a job; the unit ids that were to be sent."""
+    with database.sessions.begin() as session:
+        return lifecycle.begin_power_test(session, job_id)[1]
+
+
 def reap(database: Database) -> list[int]:
     """Reap once; the unit ids that were to be sent."""
     with database.sessions.begin() as session:

@@ -24,7 +24,9 @@ FOLLOWING = {
     "calibrate": ("chain",),
     "chain": ("conclude",),
     "conclude": (),
+    "power": (),
 }
+LAST = {"conclude", "power"}
 LIVE = {"queued", "running"}
 
 # All that may happen to a job's status: by which function, from what, to what. Under a job that was resumed
@@ -46,9 +48,11 @@ ALLOWED = {
     ("resume", "cancelled", "queued"),
     ("resume", "failed", "queued"),
     ("extend", "succeeded", "queued"),
+    ("power_test", "succeeded", "queued"),
 }
-FROM = {verb: {old for by, old, _ in ALLOWED if by == verb} for verb in ("cancel", "pause", "resume", "extend")}
-TO = {"cancel": "cancelled", "pause": "paused", "resume": "queued", "extend": "queued"}
+VERBS = ("cancel", "pause", "resume", "extend", "power_test")  # of owners
+FROM = {verb: {old for by, old, _ in ALLOWED if by == verb} for verb in VERBS}
+TO = {"cancel": "cancelled", "pause": "paused", "resume": "queued", "extend": "queued", "power_test": "queued"}
 RARE = {
     ("finish", "queued", "succeeded"),
     ("fail", "queued", "failed"),
@@ -75,6 +79,9 @@ class ModelJob:
 
     status: str
     units: dict[int, ModelUnit]
+
+    def has(self, kind: str) -> bool:
+        return any(unit.kind == kind for unit in self.units.values())
 
 
 @dataclass
@@ -199,17 +206,17 @@ class LifecycleSteps(RuleBasedStateMachine):
     def finish(self, leg: Leg) -> None:
         self.verb = "finish"
         job, unit = self.world.find(leg.unit_id)
-        if not self.world.holds(leg) or (unit.kind == "conclude" and job.status not in LIVE):
+        if not self.world.holds(leg) or (unit.kind in LAST and job.status not in LIVE):
             with pytest.raises(LeaseLost):
                 legs.finish(self.database, leg.unit_id, leg.token)
             return
         sent = legs.finish(self.database, leg.unit_id, leg.token)
         unit.status, unit.token, unit.late, unit.attempts = "done", None, False, 0
         leg.believes = False
-        if unit.kind == "conclude":
+        if unit.kind in LAST:
             job.status = "succeeded"
         following = FOLLOWING[unit.kind]
-        next_kind = next((kind for kind in following if any(u.kind == kind for u in job.units.values())), "")
+        next_kind = next((kind for kind in following if job.has(kind)), "")
         ready = []
         if all(other.status == "done" for other in job.units.values() if other.kind == unit.kind):
             ready = [unit_id for unit_id, other in job.units.items() if other.kind == next_kind]
@@ -246,11 +253,16 @@ class LifecycleSteps(RuleBasedStateMachine):
         self.verb = verb
         job = self.world.jobs[job_id]
         function: Any = getattr(legs, verb)
-        if job.status not in FROM[verb]:
+        if job.status not in FROM[verb] or (verb == "power_test" and not job.has("atoms")):
             with pytest.raises(ServiceError):
                 function(self.database, job_id)
             return
         sent = function(self.database, job_id)
+        if verb == "power_test":
+            assert len(sent) == (not job.has("power")), "it is done once"
+            job.units |= {unit_id: ModelUnit("power", "ready") for unit_id in sent}
+            job.status = "queued" if sent else job.status
+            return
         job.status = TO[verb]
         if verb == "extend":
             for unit in job.units.values():

@@ -1,5 +1,6 @@
 """Rows that tests put straight into the tables."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import update
@@ -7,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from app import leases, lifecycle
 from app.db import Database, now
-from app.models import Answer, Category, Corpus, Document, Draw, Job, Summary, Unit
+from app.models import Answer, Category, Corpus, Document, Draw, Encoding, Job, Summary, Unit
 
 CORPUS = "11111111-2222-4333-8444-555555555555"
 SETTINGS = {
@@ -42,6 +43,16 @@ def submit(database: Database, chains: int = 2, model: str = "lbpl-ntm") -> tupl
             session, CORPUS, {**SETTINGS, **OF_MODEL[model], "model": model, "chains": chains}
         )
     return job.id, unit_ids
+
+
+def add_encoding(database: Database, job_id: str, categories: Sequence[str] = ("optics", "physics")) -> None:
+    """Point the job to an encoding that knows these categories, as its first unit does."""
+    with database.sessions.begin() as session:
+        encoding = Encoding(corpus_id=CORPUS, corpus_version=1, options=job_id, n_documents=5, n_tokens=5, n_words=2)
+        encoding.n_known, encoding.vocabulary, encoding.categories = len(categories), [], list(categories)
+        session.add(encoding)
+        session.flush()
+        session.get_one(Job, job_id).encoding_id = encoding.id
 
 
 def units(database: Database, job_id: str, kind: str) -> list[Unit]:

@@ -21,15 +21,16 @@ from tests.app.lifecycle_model import (
     MAX_ATTEMPTS,
     MAX_JOBS,
     RARE,
+    VERBS,
     Leg,
     LifecycleSteps,
     ModelJob,
     ModelUnit,
 )
-from tests.app.rows import submit
+from tests.app.rows import add_encoding, submit
 
 MAX_ROUNDS = 4  # of everything that can be done; a job with legs that just died needs one more than without
-VERBS = st.sampled_from(["renew", "save", "release", "finish", "fail"])  # of legs
+OF_LEGS = st.sampled_from(["renew", "save", "release", "finish", "fail"])
 EXAMPLES = {"sqlite": 70, "postgresql": 15}
 
 
@@ -59,6 +60,7 @@ class Lifecycle(LifecycleSteps):
         between = ["atoms", "calibrate"] if model == "calibrated" else []
         assert [unit.kind for unit in units] == ["encode", *between, *["chain"] * chains, "conclude"]
         assert sent == [units[0].id]
+        add_encoding(self.database, job_id)
         self.world.jobs[job_id] = ModelJob("queued", made)
         self.before[job_id] = "queued"
 
@@ -92,7 +94,7 @@ class Lifecycle(LifecycleSteps):
         self.reaped()
 
     @precondition(lambda self: self.world.legs)
-    @rule(pick=st.integers(0, 5), verb=VERBS)
+    @rule(pick=st.integers(0, 5), verb=OF_LEGS)
     def go_on(self, pick: int, verb: str) -> None:
         """A leg does something, whether it still holds its unit or not."""
         self.do(self.leg(pick), verb)
@@ -108,7 +110,7 @@ class Lifecycle(LifecycleSteps):
         self.reaped()
 
     @precondition(lambda self: self.overtaken())
-    @rule(pick=st.integers(0, 5), verb=VERBS)
+    @rule(pick=st.integers(0, 5), verb=OF_LEGS)
     def wake_up_too_late(self, pick: int, verb: str) -> None:
         """A leg that was stopped for long goes on, while another holds its unit."""
         late = self.overtaken()
@@ -124,22 +126,26 @@ class Lifecycle(LifecycleSteps):
             self.asked(next(job_id for job_id, job in self.world.jobs.items() if leg.unit_id in job.units), verb)
 
     @precondition(lambda self: self.world.jobs)
-    @rule(pick=st.integers(0, MAX_JOBS - 1), verb=st.sampled_from(["cancel", "pause", "resume", "extend"]))
+    @rule(pick=st.integers(0, MAX_JOBS - 1), verb=st.sampled_from(VERBS))
     def ask(self, pick: int, verb: str) -> None:
         """An owner asks for something."""
         self.asked(list(self.world.jobs)[pick % len(self.world.jobs)], verb)
 
     def teardown(self) -> None:
-        """However it went: the owner resumes what has stopped, workers live again, and every job succeeds, twice."""
+        """However it went: the owner resumes what has stopped, workers live again, and every job succeeds, twice,
+
+        and once more for a test of its power.
+        """
         for job_id, job in self.world.jobs.items():
             if job.status in FROM["resume"]:
                 self.asked(job_id, "resume")
                 self.check()
         self.work_to_the_end()
-        for job_id in self.world.jobs:
-            self.asked(job_id, "extend")
-            self.check()
-        self.work_to_the_end()
+        for verb in ("extend", "power_test"):
+            for job_id in self.world.jobs:
+                self.asked(job_id, verb)
+                self.check()
+            self.work_to_the_end()
 
     def work_to_the_end(self) -> None:
         """All that lives at last works in order."""

@@ -47,6 +47,8 @@ OPERATIONS = {
     "get_categories": ("get", "/v1/jobs/{job_id}/categories"),
     "get_documents": ("get", "/v1/jobs/{job_id}/documents"),
     "get_audit": ("get", "/v1/jobs/{job_id}/audit"),
+    "test_power": ("post", "/v1/jobs/{job_id}/power-test"),
+    "get_power_test": ("get", "/v1/jobs/{job_id}/power-test"),
     "get_health": ("get", "/health"),
 }
 

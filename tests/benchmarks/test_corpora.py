@@ -54,7 +54,7 @@ def test_alias_tables_hold_the_chances_that_they_were_made_of():
 
 
 def test_categories_of_simulated_documents_lie_apart():
-    chances = corpora.draw_categories(2_000, np.random.default_rng(0))
+    chances = corpora.draw_categories(corpora.N_CATEGORIES, 2_000, np.random.default_rng(0))
     assert least_distance(chances) > 0.3  # in total variation: a document of 200 words cannot be mistaken
 
 

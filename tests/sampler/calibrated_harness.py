@@ -68,7 +68,7 @@ def calibrate(
     done: list[Arrays] = []
     for number in range(calibrated.n_calibration_steps(hyperparameters)):
         done.append(calibrated.calibration_step(corpus, hyperparameters, seed, runs, done, number, workers))
-    return runs, done, calibrated.calibration(corpus, hyperparameters, seed, runs, done)
+    return runs, done, calibrated.calibration(corpus, hyperparameters, seed, done)
 
 
 def swept(

@@ -17,11 +17,11 @@ from sampler.calibrated import Calibration, dump, load, start
 from sampler.checkpoint import CheckpointError, pack, unpack
 from sampler.consensus import NONE
 from sampler.corpus import UNLABELED, Array, Corpus
-from sampler.grouping import log_target
+from sampler.grouping import log_target, regroup
 from sampler.hyperparameters import CALIBRATED_LIMITS, Hyperparameters
 from sampler.metrics import nmi
 from sampler.state import Kernel
-from sampler.streams import Step, chosen
+from sampler.streams import Step, chosen, stream
 from sampler.workers import Workers
 
 FALSE_ALARM = 1e-4  # of one comparison, were the seed not fixed
@@ -102,6 +102,9 @@ def test_a_chain_resumed_after_every_sweep_is_the_uninterrupted_one() -> None:
             for part, same in zip(cut.tally, whole.tally, strict=True):
                 np.testing.assert_array_equal(part, same)
             data = dump(cut)
+            back = load(corpus, QUICK, found, data)
+            expected = calibrated.document_categories(corpus, found, whole)
+            np.testing.assert_array_equal(calibrated.document_categories(corpus, found, back), expected)
     assert whole.tally.n_draws == 12 and len(whole.members) > 1
 
 
@@ -170,13 +173,32 @@ def test_a_draw_tells_the_groups_that_its_state_has() -> None:
             groups, setting = state.groups[draw.setting], found.settings[draw.setting]
             rows = state.atoms[setting.weighting, setting.smoothing].rows
             assert draw.sweep == sweep == state.n_sweeps
-            assert draw.n_new == np.unique(groups).size == draw.n_categories - corpus.n_known
-            assert 0 <= draw.n_new_with_documents <= draw.n_new
+            n_groups = np.unique(groups).size
+            assert 0 <= draw.n_new_with_documents <= n_groups and draw.n_new >= 0
+            assert draw.n_categories == corpus.n_known + draw.n_new_with_documents
             assert draw.log_joint == log_target(rows, groups, setting.smoothing, setting.power)
-            assert state.identity.size == draw.n_categories
+            assert state.identity.size == corpus.n_known + n_groups
             answers = calibrated.document_categories(corpus, found, state)
-            assert answers.max() < draw.n_categories
+            assert answers.max() < state.identity.size
             np.testing.assert_array_equal(answers == NONE, corpus.labels != UNLABELED)
+
+
+def test_a_sweep_takes_the_groups_of_its_setting_one_gibbs_sweep_further_and_leaves_the_others() -> None:
+    corpus, n_changes = hard(), 0
+    found = found_in(corpus)
+    with Workers() as workers:
+        state = start(corpus, QUICK, found, SEED, 0, workers)
+        for sweep in range(1, 31):
+            expected = dict(state.groups)
+            [draw] = swept(corpus, found, state, 1, workers)
+            setting, key = found.settings[draw.setting], stream(SEED, 0, sweep, Step.GROUPS)
+            rows, before = state.atoms[setting.weighting, setting.smoothing].rows, expected[draw.setting]
+            expected[draw.setting] = regroup(rows, before, setting.smoothing, [setting.power], 1, key)[0]
+            assert state.groups.keys() == expected.keys()
+            for s, groups in state.groups.items():
+                np.testing.assert_array_equal(groups, expected[s])
+            n_changes += not np.array_equal(expected[draw.setting], before)
+    assert n_changes > 0
 
 
 def test_new_categories_keep_their_identity_for_as_long_as_they_keep_their_documents() -> None:

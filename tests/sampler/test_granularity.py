@@ -142,15 +142,12 @@ def test_the_sides_part_the_documents_that_have_a_word() -> None:
     bags = bag(posed([[0, 1], [], [2, 5, 5], [], [4, 7], [1]], labels.tolist(), 2))
     known = np.array([1.0, 1.0, 0.5, 0.9, 0.49, 1.0], np.float32)
     learned = Propensity(0.5, known, np.zeros(6, np.int32), known)
-    sides = [granularity.side(number, bags, labels, learned, QUICK, 1) for number in (KNOWN, NEW)]
+    sides = [granularity.side(number, bags, learned, QUICK, 1) for number in (KNOWN, NEW)]
     assert [side.documents.tolist() for side in sides] == [[0, 2, 5], [4]]
     assert granularity.labeled_of(sides[KNOWN], labels).tolist() == [0, 2]
     for side in sides:
         assert side.bags.n_words == np.unique(side.bags.words).size
-        in_side = np.isin(bags.document, side.documents)
-        for weighting in range(WEIGHTINGS):  # words weigh what they weigh in the whole corpus
-            whole = effective_counts(bags, weighting, QUICK.effective_length)
-            np.testing.assert_array_equal(side.values[weighting], whole[in_side])
+        np.testing.assert_array_equal(side.entries, np.flatnonzero(np.isin(bags.document, side.documents)))
 
 
 def test_atoms_of_a_start_are_three_a_known_category_but_for_three_documents_each() -> None:
@@ -165,13 +162,14 @@ def test_settings_stand_in_the_order_of_the_groups_that_they_made() -> None:
         part = calibrate(corpus, workers)[2].new_side
         unsorted = replace(QUICK, powers=(2.0, 0.0, 1.0))
         for weighting in range(WEIGHTINGS):
-            groups = granularity.group_side(part, 2, weighting, unsorted, (3, 1), workers)
+            values = effective_counts(bag(corpus), weighting, QUICK.effective_length)[part.entries]
+            groups = granularity.group_side(part, values, 2, unsorted, (3, 1), workers)
             own = [setting for setting in settings(unsorted) if setting.weighting == weighting]
             assert groups.shape == (len(own), part.documents.size)
             for setting, found in zip(own, groups, strict=True):
                 if setting.power == 0.0:
                     alone = replace(QUICK, smoothings=(setting.smoothing,), powers=(0.0,))
-                    expected = granularity.group_side(part, 2, weighting, alone, (3, 1), workers)
+                    expected = granularity.group_side(part, values, 2, alone, (3, 1), workers)
                     np.testing.assert_array_equal(found, expected[0])
         assert len(settings(unsorted)) == N_SETTINGS and settings(unsorted) == settings(QUICK)
 
@@ -186,7 +184,7 @@ def test_the_known_categories_of_an_easy_corpus_are_given_back_and_the_new_ones_
 def test_a_side_without_documents_has_groups_of_nothing() -> None:
     bags = bag(posed([[0, 1], [1]], [0, 0], 1))
     learned = Propensity(1.0, np.ones(2, np.float32), np.zeros(2, np.int32), np.ones(2, np.float32))
-    part = granularity.side(NEW, bags, np.zeros(2, np.int32), learned, QUICK, 1)
+    part = granularity.side(NEW, bags, learned, QUICK, 1)
     with Workers() as workers:
-        groups = granularity.group_side(part, 1, 0, QUICK, (1, 1), workers)
+        groups = granularity.group_side(part, np.empty(0, np.float32), 1, QUICK, (1, 1), workers)
     assert part.documents.size == 0 and groups.shape == (N_SETTINGS // WEIGHTINGS, 0)
