@@ -27,7 +27,7 @@ from sampler.consensus import NONE, Consensus
 from sampler.corpus import UNLABELED, Array, Corpus, fingerprint
 from sampler.digest import next_digest
 from sampler.granularity import KNOWN, NEW, Scores, Setting, Side
-from sampler.grouping import AtomRows, atom_rows, log_target, regroup
+from sampler.grouping import AtomRows, Gains, atom_rows, log_target, no_gains, regroup
 from sampler.hyperparameters import CalibratedHyperparameters
 from sampler.propensity import Propensity, propensity
 from sampler.refinement import consensus_of, refine
@@ -198,6 +198,7 @@ class CalibratedState:
     members: list[Array] = field(default_factory=list)  # new documents of each new identity when it was first seen
     setting: int = NONE  # of the last sweep
     identity: Array = field(default_factory=lambda: np.empty(0, np.int64))  # of the slots of the last sweep
+    gains: dict[int, Gains] = field(default_factory=dict)  # of each kept setting; to save time alone
 
 
 def start(
@@ -214,7 +215,6 @@ def start(
     if part.documents.size == 0:
         return state
     seeds = granularity.start_atoms(part, corpus.n_known, hyperparameters, address, workers)
-    powers = sorted(hyperparameters.powers)
     for s in calibrated.kept:
         setting = calibrated.settings[s]
         which = (setting.weighting, setting.smoothing)
@@ -222,10 +222,12 @@ def start(
             values = calibrated.values[setting.weighting][part.entries]
             own, rows = granularity.settled(part, values, seeds, setting.smoothing, hyperparameters, address, workers)
             state.atoms[which] = Grouped(spread(calibrated, own, *which, workers), rows)
-        path = powers[: powers.index(setting.power) + 1]
-        state.groups[int(s)] = granularity.group_by_power(
-            state.atoms[which].rows, setting.smoothing, path, address
-        )[-1]  # fmt: skip
+    powers = sorted(hyperparameters.powers)
+    pairs = [(smoothing, grouped.rows) for (_, smoothing), grouped in state.atoms.items()]
+    groups = dict(zip(state.atoms, granularity.group_all(pairs, powers, address, workers), strict=True))
+    for s in calibrated.kept:
+        setting = calibrated.settings[s]
+        state.groups[int(s)] = groups[setting.weighting, setting.smoothing][powers.index(setting.power)]
     return state
 
 
@@ -254,7 +256,9 @@ def sweep(
     setting = calibrated.settings[state.setting]
     grouped = state.atoms[setting.weighting, setting.smoothing]
     key = streams.stream(state.seed, state.chain, state.n_sweeps, Step.GROUPS)
-    group = regroup(grouped.rows, state.groups[state.setting], setting.smoothing, [setting.power], 1, key)[0]
+    group = state.groups[state.setting]
+    gains = state.gains.setdefault(state.setting, no_gains(group.size))
+    group = regroup(grouped.rows, group, setting.smoothing, [setting.power], 1, key, gains)[0]
     state.groups[state.setting] = group
     state.identity = np.concatenate([np.arange(corpus.n_known), name_groups(corpus, calibrated, state)])
     state.digest = next_digest(state.digest, [group, state.identity], 0.0, 0.0)

@@ -110,11 +110,29 @@ def group_side(
     if part.documents.size == 0:
         return np.zeros((len(hyperparameters.smoothings) * len(hyperparameters.powers), 0), np.uint16)
     seeds = start_atoms(part, n_known, hyperparameters, address, workers)
-    found = []
-    for smoothing in hyperparameters.smoothings:
-        atom, rows = settled(part, values, seeds, smoothing, hyperparameters, address, workers)
-        found.append(group_by_power(rows, smoothing, sorted(hyperparameters.powers), address)[:, atom])
-    return np.concatenate(found).astype(np.uint16)
+    made = [
+        settled(part, values, seeds, smoothing, hyperparameters, address, workers)
+        for smoothing in hyperparameters.smoothings
+    ]
+    powers = sorted(hyperparameters.powers)
+    pairs = list(zip(hyperparameters.smoothings, [rows for _, rows in made], strict=True))
+    groups = group_all(pairs, powers, address, workers)
+    return np.concatenate([g[:, atom] for g, (atom, _) in zip(groups, made, strict=True)]).astype(np.uint16)
+
+
+def group_all(
+    pairs: list[tuple[float, AtomRows]], powers: list[float], address: tuple[int, int], workers: Workers
+) -> list[Array]:
+    """int64[powers, A] for each smoothing and its atoms: groups at each power, made at the same time."""
+    found: list[Array] = [np.empty(0)] * len(pairs)
+
+    def group(worker: int, first: int, end: int) -> None:
+        for i in range(first, end):
+            smoothing, rows = pairs[i]
+            found[i] = group_by_power(rows, smoothing, powers, address)
+
+    workers.share(group, [(i, i + 1) for i in range(len(pairs))])
+    return found
 
 
 class Scores(NamedTuple):

@@ -62,14 +62,40 @@ def log_gamma(x: float) -> float:
     return shift + (x - 0.5) * math.log(x) - x + 0.9189385332046727 + series  # half the log of 2 pi
 
 
-def regroup(rows: AtomRows, group: Array, beta: float, powers: Sequence[float], n_sweeps: int, key: np.uint64) -> Array:
+class Gains(NamedTuple):
+    """What atoms would add to the evidence of groups, where it is known: it changes only when a group does."""
+
+    gain: Array  # float64[A, A + 1], E(N_g + N_a) - E(N_g) in nats, N_g without the atom
+    is_known: Array  # bool[A, A + 1]
+
+
+def no_gains(n_atoms: int) -> Gains:
+    """Nothing is known yet."""
+    return Gains(np.zeros((n_atoms, n_atoms + 1)), np.zeros((n_atoms, n_atoms + 1), np.bool_))
+
+
+def regroup(
+    rows: AtomRows, group: Array, beta: float, powers: Sequence[float], n_sweeps: int, key: np.uint64,
+    gains: Gains | None = None,
+) -> Array:  # fmt: skip
     """int64[powers, A]: the groups after some Gibbs sweeps at each power, each from the groups at the one before.
 
     `group` int[A] is where the first begins. Groups are numbered without a gap in the order of their first atoms.
+    `gains` are those of `group`, and then those of the last groups; they save time and change nothing.
     """
+    group, gains = group.astype(np.int64), gains or no_gains(group.size)
     found = np.empty((len(powers), group.size), np.int64)
-    sample_groups(*rows, group.astype(np.int64), beta, np.array(powers, np.float64), n_sweeps, key, found)
-    return np.array([in_order(groups) for groups in found]).reshape(found.shape)
+    for power, after in zip(powers, found, strict=True):
+        sample_groups(*rows, group, beta, power, n_sweeps, key, *gains)
+        old, new = np.unique(group), in_order(group)
+        columns = np.full(gains.gain.shape[1], -1)
+        columns[new] = group
+        columns[columns < 0] = np.setdiff1d(np.arange(columns.size), old)
+        for table in gains:
+            table[:] = table[:, columns]
+        group, after[:] = new.copy(), new
+        key = np.uint64(streams.branch(key, 0))
+    return found
 
 
 def in_order(group: Array) -> Array:
@@ -80,66 +106,71 @@ def in_order(group: Array) -> Array:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def sample_groups(offsets, words, counts, total, size, n_words, group, beta, powers, n_sweeps, key, found):
-    """Gibbs sweeps over atoms at one power after another; `found` int64[powers, A] gets the groups after each.
+def sample_groups(
+    offsets, words, counts, total, size, n_words, group, beta, omega, n_sweeps, key, gain, is_known
+):  # fmt: skip
+    """Gibbs sweeps over atoms, in place. O(changes M) time beyond gains that are not known, O(V G) memory.
 
-    What joining a group adds to the evidence does not depend on the power, and changes only when the group does: it is
-    kept until then. O(changes A M / A) time beyond the first sweep and O(V G) memory, G <= A + 1 the groups at once.
+    A group's sums are made anew, atom after atom, when it has changed: so a gain is the same number whether it was
+    known or not.
     """
     n_atoms = size.size
     n_groups = n_atoms + 1
-    sums = np.zeros((n_groups, n_words))
-    group_size = np.zeros(n_groups)
-    version, stamp = np.zeros(n_groups, np.int64), np.full((n_atoms, n_groups), -1)
-    gain, alone = np.empty((n_atoms, n_groups)), np.empty(n_atoms)
+    sums, is_made = np.zeros((0, n_words)), np.zeros(n_groups, np.bool_)
+    totals, group_size = np.zeros(n_groups), np.zeros(n_groups)
+    alone, weight = np.empty(n_atoms), np.empty(n_groups)
     nothing = np.zeros(n_words)
     for a in range(n_atoms):
-        add_atom(offsets, words, counts, a, sums[group[a]], 1.0)
         group_size[group[a]] += size[a]
         alone[a] = evidence_gain(offsets, words, counts, a, total[a], nothing, 0.0, False, beta)
-    totals = sums.sum(axis=1)
-    weight = np.empty(n_groups)
     position = 0
-    for p in range(powers.size):
-        omega = powers[p]
-        for _ in range(n_sweeps):
-            for a in range(n_atoms):
-                own, empty = group[a], -1
-                for g in range(n_groups):
-                    rest = group_size[g] - size[a] if g == own else group_size[g]
-                    if rest < 0.5:  # of empty groups one counts: the atom's own, if it is alone there
-                        weight[g] = -math.inf
-                        if empty < 0 or g == own:
-                            empty = g
-                        continue
-                    if stamp[a, g] != version[g]:
-                        gain[a, g] = evidence_gain(
-                            offsets, words, counts, a, total[a], sums[g], totals[g], g == own, beta
-                        )
-                        stamp[a, g] = version[g]
-                    weight[g] = gain[a, g] + omega * (log_gamma(rest + size[a]) - log_gamma(rest))
-                weight[empty] = alone[a] + omega * log_gamma(size[a])
-                best = weight.max()
-                for g in range(n_groups):
-                    weight[g] = math.exp(weight[g] - best)
-                new = streams.pick(weight, n_groups, streams.uniform(key, position))
-                position += 1
-                if new != own:
-                    add_atom(offsets, words, counts, a, sums[own], -1.0)
-                    add_atom(offsets, words, counts, a, sums[new], 1.0)
-                    for g, sign in ((own, -1.0), (new, 1.0)):
-                        totals[g] = max(totals[g] + sign * total[a], 0.0)
-                        group_size[g] = max(group_size[g] + sign * size[a], 0.0)
-                        version[g] += 1
-                    group[a] = new
-        found[p] = group
+    for _ in range(n_sweeps):
+        for a in range(n_atoms):
+            own, empty = group[a], -1
+            for g in range(n_groups):
+                rest = group_size[g] - size[a] if g == own else group_size[g]
+                if rest < 0.5:  # of empty groups one counts: the atom's own, if it is alone there
+                    weight[g] = -math.inf
+                    if empty < 0 or g == own:
+                        empty = g
+                    continue
+                if not is_known[a, g]:
+                    if sums.shape[0] == 0:
+                        sums = np.zeros((n_groups, n_words))
+                    if not is_made[g]:
+                        totals[g] = add_members(offsets, words, counts, total, group, g, sums[g])
+                        is_made[g] = True
+                    gain[a, g] = evidence_gain(offsets, words, counts, a, total[a], sums[g], totals[g], g == own, beta)
+                    is_known[a, g] = True
+                weight[g] = gain[a, g] + omega * (log_gamma(rest + size[a]) - log_gamma(rest))
+            weight[empty] = alone[a] + omega * log_gamma(size[a])
+            best = weight.max()
+            for g in range(n_groups):
+                weight[g] = math.exp(weight[g] - best)
+            new = streams.pick(weight, n_groups, streams.uniform(key, position))
+            position += 1
+            if new != own:
+                group[a] = new
+                for g in (own, new):
+                    group_size[g] = 0.0
+                    for b in range(n_atoms):
+                        if group[b] == g:
+                            group_size[g] += size[b]
+                    is_known[:, g] = False
+                    is_made[g] = False
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def add_atom(offsets, words, counts, atom, sums, sign):
-    """Add an atom's words to the sums float64[V] of a group, or take them out."""
-    for j in range(offsets[atom], offsets[atom + 1]):
-        sums[words[j]] = max(sums[words[j]] + sign * counts[j], 0.0)
+def add_members(offsets, words, counts, total, group, g, sums):
+    """Write the sums float64[V] of a group; returns what they sum to."""
+    sums[:] = 0.0
+    all_words = 0.0
+    for a in range(group.size):
+        if group[a] == g:
+            all_words += total[a]
+            for j in range(offsets[a], offsets[a + 1]):
+                sums[words[j]] += counts[j]
+    return all_words
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
