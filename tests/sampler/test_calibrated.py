@@ -4,6 +4,7 @@ import json
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, get_args
 
 import numpy as np
@@ -17,6 +18,7 @@ from sampler.calibrated import Calibration, dump, load, start
 from sampler.checkpoint import CheckpointError, pack, unpack
 from sampler.consensus import NONE
 from sampler.corpus import UNLABELED, Array, Corpus
+from sampler.granularity import Scores
 from sampler.grouping import log_target, regroup
 from sampler.hyperparameters import CALIBRATED_LIMITS, Hyperparameters
 from sampler.metrics import nmi
@@ -450,3 +452,29 @@ def test_the_verdict_speaks_of_categories_that_the_answer_has() -> None:
             numbers = [int(part) for part in reason.split(": ")[1].rstrip(".").split(", ")]
             assert max(numbers) < found.conclusion.consensus.n_categories
     np.testing.assert_array_equal(np.diag(found.conclusion.diagnostics["agreement"]), 1.0)
+
+
+def rates(found: int, parts: int) -> Scores:
+    """Scores of one setting and one start that gave so many of the known categories back, and so many parts."""
+    nothing = np.zeros(1)
+    return Scores(nothing, nothing, nothing, np.ones(1), np.array([[found]]), np.array([[parts]]))
+
+
+def test_the_true_number_reckons_with_parts_and_with_categories_that_are_missed() -> None:
+    """Nine of ten known categories found, and one part besides; eight groups are shown.
+
+    Real ones: 8 E[p], p ~ Beta(10, 1.25), = 7.11. Missed beside r real ones: r E[1 / q - 1], q ~ Beta(10, 1.25), and
+    E[1 / q] = (10.25 / 9). One draw's variance is below 25, so the mean of 4,000 has a standard error below .08.
+    """
+    numbers = []
+    for sweep in range(4_000):
+        state: Any = SimpleNamespace(seed=5, chain=0, n_sweeps=sweep, setting=0)
+        numbers.append(calibrated.true_number(8, 10, rates(9, 1), state))
+    real = 8 * 10 / 11.25
+    assert np.var(numbers) < 25
+    assert np.mean(numbers) == pytest.approx(real + real * (10.25 / 9 - 1), abs=4 * 0.08)
+
+
+def test_no_new_category_is_added_where_none_is_shown() -> None:
+    state: Any = SimpleNamespace(seed=5, chain=0, n_sweeps=1, setting=0)
+    assert calibrated.true_number(0, 10, rates(2, 5), state) == 0

@@ -11,7 +11,18 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sampler import granularity
 from sampler.bags import WEIGHTINGS, bag, effective_counts
 from sampler.corpus import UNLABELED, Array
-from sampler.granularity import KNOWN, NEW, Scores, agreement, balanced, n_seeds, score, settings
+from sampler.granularity import (
+    KNOWN,
+    NEW,
+    Scores,
+    agreement,
+    balanced,
+    come_back,
+    n_seeds,
+    n_that_count,
+    score,
+    settings,
+)
 from sampler.hyperparameters import CalibratedHyperparameters
 from sampler.propensity import Propensity
 from sampler.workers import Workers
@@ -188,3 +199,23 @@ def test_a_side_without_documents_has_groups_of_nothing() -> None:
     with Workers() as workers:
         groups = granularity.group_side(part, np.empty(0, np.float32), 1, QUICK, (1, 1), workers)
     assert part.documents.size == 0 and groups.shape == (N_SETTINGS // WEIGHTINGS, 0)
+
+
+def test_known_categories_come_back_as_groups_with_half_of_their_documents_in_common() -> None:
+    labels = np.repeat([0, 1, 2], [40, 40, 40])
+    groups = np.repeat([0, 1, 2, 2, 3], [40, 30, 10, 40, 0]).astype(np.uint16)  # 1 loses ten to the group of 2
+    assert come_back(labels, groups, 3) == (3, 0)
+    halves = np.repeat([0, 1, 2, 3], [40, 40, 20, 20]).astype(np.uint16)  # one half of 2 is it, the other a part
+    assert come_back(labels, halves, 3) == (3, 1)
+    glued = np.repeat([0, 0, 1], [40, 40, 40]).astype(np.uint16)  # the two have 40 of 80 in common with either
+    assert come_back(labels, glued, 3) == (2, 0)
+    thirds = np.repeat([0, 0, 0], [40, 40, 40]).astype(np.uint16)
+    assert come_back(labels, thirds, 3) == (0, 1)
+    nobody = np.empty(0, np.int64)
+    assert come_back(nobody, nobody.astype(np.uint16), 0) == (0, 0)
+
+
+def test_small_groups_do_not_count() -> None:
+    assert n_that_count(np.array([100, 100, 5, 2, 0])) == 2  # a tenth of the mean, 51.75, is more than 5
+    assert n_that_count(np.array([3, 3, 2])) == 2
+    assert n_that_count(np.zeros(4)) == 0
