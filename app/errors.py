@@ -63,6 +63,10 @@ class NoAudit(ServiceError):
     """The job's model audits no labels."""
 
 
+class NoTopics(ServiceError):
+    """The job's model tells no topics of its categories."""
+
+
 class JobNotTestable(ServiceError):
     """Only a succeeded calibrated job with two known categories or more can be put to the power test."""
 

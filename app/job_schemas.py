@@ -48,6 +48,7 @@ class Links(BaseModel):
     categories: str
     documents: str
     audit: str | None = Field(description="Null for a job whose model audits no labels.")
+    topics: str | None = Field(description="Null for a job whose model tells no topics.")
     power_test: str | None = Field(description="Null for a job whose model has no power test.")
 
 
@@ -94,6 +95,7 @@ JOB: dict[str, Any] = {
         "categories": f"/v1/jobs/{JOB_ID}/categories",
         "documents": f"/v1/jobs/{JOB_ID}/documents",
         "audit": None,
+        "topics": None,
         "power_test": None,
     },
 }

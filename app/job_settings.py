@@ -139,6 +139,7 @@ class CalibratedIn(BaseModel):
     score_window: float = calibrated("score_window")
     score_scale: float = calibrated("score_scale")
     n_settings: int = calibrated("n_settings")
+    n_topics: int = calibrated("n_topics")
     sample_size: int = calibrated("sample_size")
 
     @model_validator(mode="after")

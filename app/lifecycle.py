@@ -37,6 +37,7 @@ from app.models import MAX_SWEEPS, Corpus, Encoding, Job, Unit
 # Kinds of units between encode and the chains, one unit of each, by model.
 PREPARATIONS: dict[str, tuple[str, ...]] = {"lbpl-ntm": (), "calibrated": ("atoms", "calibrate")}
 AUDITING = ("calibrated",)  # models that look whether labels are right
+WITH_TOPICS = ("calibrated",)  # models that tell the topics of their categories
 TESTABLE = ("calibrated",)  # models whose power can be tested
 MIN_KNOWN = 2  # categories that a job must know for that: hide the only one, and nothing says how fine to be
 UNFINISHED = (*LIVE, "paused")

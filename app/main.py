@@ -10,7 +10,7 @@ from fastapi.openapi.utils import get_openapi
 from fastapi_offline import FastAPIOffline
 
 from app import db, queue
-from app.api import audit, corpora, health, jobs, power, results
+from app.api import audit, corpora, health, jobs, power, results, topics
 from app.problems import render_errors
 from app.schemas import Problem
 from app.settings import Settings
@@ -40,8 +40,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app = FastAPIOffline(title="Newfound", version=version("newfound"), description=DESCRIPTION, lifespan=lifespan)
     app.state.settings = settings
     app.state.database = database
-    for router in (corpora.router, jobs.router, results.router, audit.router, power.router, health.router):
-        app.include_router(router)
+    for part in (corpora, jobs, results, topics, audit, power, health):
+        app.include_router(part.router)
     render_errors(app)
     describe_problems(app)
     return app

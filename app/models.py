@@ -238,6 +238,18 @@ class Category(Base):
     share: Mapped[float]
     top_words: Mapped[list[Any]]  # [{"word": ..., "documents": ...}]
     stability: Mapped[float | None]
+    topics: Mapped[list[Any] | None] = mapped_column(JSON(none_as_null=True))  # [{"topic": ..., "weight": ...}]
+
+
+class Topic(Base):
+    """A topic of a job's categories: a distribution over words."""
+
+    __tablename__ = "topics"
+
+    job_id: Mapped[str] = parent("jobs.id", primary_key=True)
+    topic: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)  # from 0, by falling share
+    share: Mapped[float]  # of all tokens
+    top_words: Mapped[list[Any]]  # [{"word": ..., "probability": ...}]
 
 
 class Answer(Base):

@@ -5,6 +5,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from app.schemas import CURSOR, example
+from app.topic_schemas import TopicWeight
 
 DRAW: dict[str, Any] = {
     "chain": 0,
@@ -72,6 +73,9 @@ class CategoryOut(BaseModel):
     share: float
     top_words: list[TopWord]
     stability: float | None = Field(description=STABILITY)
+    topics: list[TopicWeight] | None = Field(
+        description="Up to ten that it is mostly made of, heaviest first; null for a job whose model tells no topics."
+    )
 
 
 class Frequency(BaseModel):
@@ -161,6 +165,7 @@ class CategoriesOut(BaseModel):
                 "share": 0.099,
                 "top_words": [{"word": "galaxy", "documents": 61}],
                 "stability": 0.97,
+                "topics": [{"topic": 2, "weight": 0.44}, {"topic": 9, "weight": 0.07}],
             },
             {
                 "category": 6,
@@ -171,6 +176,7 @@ class CategoriesOut(BaseModel):
                 "share": 0.1015,
                 "top_words": [{"word": "plasma", "documents": 177}],
                 "stability": 0.97,
+                "topics": [{"topic": 0, "weight": 0.38}],
             },
         ],
         n_new=POSTERIOR,

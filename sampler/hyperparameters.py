@@ -74,6 +74,7 @@ CALIBRATED_LIMITS: dict[str, tuple[float, float]] = {
     "score_window": (0.0, 1.0),
     "score_scale": (1e-4, 1.0),
     "n_settings": (1, 100),
+    "n_topics": (1, 4096),
     "sample_size": (1_000, 10_000_000),
 }
 
@@ -103,6 +104,7 @@ class CalibratedHyperparameters:
     score_window: float = 0.1  # settings whose score is this near to the best are kept
     score_scale: float = 0.03  # a setting weighs exp(score / scale)
     n_settings: int = 20  # kept at most
+    n_topics: int = 128  # L, learned on top of the answer
     sample_size: int = 50_000  # documents that atoms are sought in and regressions trained on; the rest is assigned
 
     def __post_init__(self) -> None:

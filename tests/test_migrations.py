@@ -29,6 +29,7 @@ NEW_TABLES = (
     "calibration_steps",
     "power_steps",
     "audits",
+    "topics",
 )
 
 
@@ -173,6 +174,7 @@ def test_going_back_takes_calibrated_jobs_out_and_leaves_the_others(migrated: db
         ),
         "summaries (job_id, best_chain, data)": f"{job}, NULL, '{{}}'",
         "audits (job_id, document_id, category, probability)": f"{job}, 1, 0, 0.25",
+        "topics (job_id, topic, share, top_words)": f"{job}, 0, 0.5, '[]'",
     }
     with migrated.sessions.begin() as session:
         for table, values in rows.items():

@@ -12,7 +12,7 @@ from sampler.workers import Workers
 from worker.models import Calibrated, LbplNtm, Model
 
 N_SWEEPS = 20  # by then categories have been proposed to split and to merge
-FEW_ATOMS = CalibratedHyperparameters(n_atoms=12, n_atom_sweeps=2, smoothings=(0.4,), powers=(0.0, 1.5))
+FEW_ATOMS = CalibratedHyperparameters(n_atoms=12, n_atom_sweeps=2, smoothings=(0.4,), powers=(0.0, 1.5), n_topics=8)
 
 
 def compile_kernels() -> None:

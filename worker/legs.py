@@ -12,12 +12,12 @@ from sqlalchemy.orm import Session
 from app import leases
 from app.db import Database
 from app.errors import LeaseLost
-from app.models import Answer, Audit, Job, Unit
+from app.models import Answer, Audit, Job, Topic, Unit
 from app.settings import Settings
 from sampler import consensus, text
 from sampler.checkpoint import CheckpointError
 from sampler.workers import Workers
-from worker import encodings, results, store
+from worker import encodings, results, store, topics
 from worker.encodings import Draft
 from worker.heartbeat import Heartbeat
 from worker.leg import AWAY, Leg
@@ -191,7 +191,10 @@ def save_chain(leg: Leg, state: ChainState, data: bytes, draws: list[NewDraw], r
 
 
 def conclude(leg: Leg) -> list[int]:
-    """Write one row a document and one a category, from all chains or from the one with the highest mean log joint."""
+    """Write what the job answers, by document, category and topic.
+
+    It is from all chains, or from the one with the highest mean log joint.
+    """
     with leg.database.readers.begin() as session:
         stored = encodings.load(session, leg.job, leg.files)
         names = encodings.names(session, leg.job)
@@ -209,6 +212,8 @@ def conclude(leg: Leg) -> list[int]:
         leg.write(partial(save_rows, leg, Answer, rows))
     for rows in results.audit_rows(leg.job, stored, conclusion):
         leg.write(partial(save_rows, leg, Audit, rows))
+    for rows in topics.topic_rows(leg.job, names.vocabulary, conclusion.topics):
+        leg.write(partial(save_rows, leg, Topic, rows))
     return leg.write(partial(save_summary, leg, best, categories, conclusion.facts))
 
 
@@ -229,8 +234,8 @@ def clear_results(leg: Leg, session: Session) -> None:
     results.clear(session, leg.job)
 
 
-def save_rows(leg: Leg, table: type[Answer | Audit], rows: Rows, session: Session) -> None:
-    """Save a batch of answers, or of doubtful labels."""
+def save_rows(leg: Leg, table: type[Answer | Audit | Topic], rows: Rows, session: Session) -> None:
+    """Save a batch of answers, of doubtful labels or of topics."""
     leg.saved(session)
     results.save_rows(session, table, rows)
 

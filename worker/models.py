@@ -15,8 +15,9 @@ from sampler.corpus import Array, Corpus
 from sampler.diagnostics import MIN_DRAWS, effective_size, r_hat
 from sampler.hyperparameters import CalibratedHyperparameters, Hyperparameters
 from sampler.state import Kernel, State
+from sampler.topics import Topics
 from sampler.workers import Workers
-from worker import step_rows, store
+from worker import step_rows, store, topics
 from worker.step_rows import Arrays
 from worker.store import NewDraw
 
@@ -40,6 +41,7 @@ class Conclusion(NamedTuple):
     stability: Array | None = None  # float64[D]
     category_stability: Array | None = None  # float64[K]
     audit: Audit | None = None
+    topics: Topics | None = None
     facts: Mapping[str, Any] = {}  # JSON values that are kept with the summary
 
 
@@ -163,13 +165,14 @@ class Calibrated:
         return calibrated.load(self.corpus, self.hyperparameters, self.calibration, data)
 
     def conclude(self, states: Sequence[CalibratedState], traces: Traces, workers: Workers) -> Conclusion:
-        """The answers of all chains together."""
+        """The answers of all chains together, and the topics of their categories."""
         numbers = {"n_categories": traces["n_categories"]}  # log joints compare under one setting alone
         told = {"the number of categories": traces["n_categories"]}
         found = calibrated.conclude(self.corpus, self.hyperparameters, self.calibration, list(states), told, workers)
         diagnostics = {**found.diagnostics, **figures(found.diagnostics["agreement"], numbers)}
         facts = {"diagnostics": diagnostics, "calibration": self.calibration.report()}
-        return Conclusion(found.consensus, found.stability, found.category_stability, found.audit, facts)
+        learned = topics.learn(self.corpus, found.consensus, self.hyperparameters.n_topics, self.seed, workers)
+        return Conclusion(found.consensus, found.stability, found.category_stability, found.audit, learned, facts)
 
 
 def figures(agreement: Sequence[Sequence[float]], traces: Traces) -> dict[str, Any]:

@@ -9,9 +9,10 @@ import numpy as np
 from sqlalchemy import delete, func, insert, select
 from sqlalchemy.orm import Session
 
-from app.models import Answer, Audit, Category, Draw, Job, Summary
+from app.models import Answer, Audit, Category, Draw, Job, Summary, Topic
 from sampler.consensus import NONE
 from sampler.corpus import UNLABELED, Corpus
+from worker import topics
 from worker.models import Conclusion
 from worker.store import BATCH, Names, Rows, Stored
 
@@ -81,6 +82,7 @@ def category_rows(
 ) -> Rows:
     """Rows of `categories`: the known ones by name, then the new ones, numbered from 1."""
     consensus, stability = conclusion.consensus, conclusion.category_stability
+    made_of = None if conclusion.topics is None else topics.of_categories(conclusion.topics)
     is_labeled = corpus.labels != UNLABELED
     size = consensus.n_categories
     has_category = consensus.category != NONE
@@ -100,6 +102,7 @@ def category_rows(
             "share": float(n_documents[category] / n_answered),
             "top_words": [{"word": strings.vocabulary[word], "documents": n} for word, n in words[category]],
             "stability": None if stability is None else none_or(stability[category], float),
+            "topics": None if made_of is None else made_of[category],
         }
         for category in range(size)
     ]
@@ -107,11 +110,11 @@ def category_rows(
 
 def clear(session: Session, job: Job) -> None:
     """Take out what an earlier conclusion wrote."""
-    for table in (Answer, Audit, Category, Summary):
+    for table in (Answer, Audit, Category, Summary, Topic):
         session.execute(delete(table).where(table.job_id == job.id))
 
 
-def save_rows(session: Session, table: type[Answer | Audit], rows: Rows) -> None:
+def save_rows(session: Session, table: type[Answer | Audit | Topic], rows: Rows) -> None:
     """Store a batch of rows."""
     session.execute(insert(table), rows)
 

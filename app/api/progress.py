@@ -10,7 +10,7 @@ from app import presence
 from app.db import now
 from app.job_schemas import ChainProgress, JobOut, Links, Progress
 from app.leases import LIVE
-from app.lifecycle import AUDITING, TESTABLE
+from app.lifecycle import AUDITING, TESTABLE, WITH_TOPICS
 from app.models import Job, Unit
 from app.schemas import Stage
 from app.settings import Settings
@@ -61,6 +61,7 @@ def job_out(job: Job, units: list[Unit], note: str | None) -> JobOut:
                 categories=f"{address}/categories",
                 documents=f"{address}/documents",
                 audit=f"{address}/audit" if job.settings["model"] in AUDITING else None,
+                topics=f"{address}/topics" if job.settings["model"] in WITH_TOPICS else None,
                 power_test=f"{address}/power-test" if job.settings["model"] in TESTABLE else None,
             ),
         }

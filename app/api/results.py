@@ -119,6 +119,7 @@ def category_out(category: Category) -> CategoryOut:
         share=category.share,
         top_words=category.top_words,
         stability=category.stability,
+        topics=category.topics,
     )
 
 

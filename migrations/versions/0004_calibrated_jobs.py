@@ -1,4 +1,4 @@
-"""Jobs of the calibrated model: their atoms, calibrations and power tests, draws without tables, stability, audits."""
+"""Jobs of the calibrated model: atoms, calibrations, power tests, draws without tables, stability, audits, topics."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -34,6 +34,7 @@ def upgrade() -> None:
     op.add_column("units", sa.Column("n_steps", sa.Integer(), nullable=True))
     op.add_column("answers", sa.Column("stability", sa.Double(), nullable=True))
     op.add_column("categories", sa.Column("stability", sa.Double(), nullable=True))
+    op.add_column("categories", sa.Column("topics", sa.JSON(), nullable=True))
     with op.batch_alter_table("draws") as draws:
         for name, kind in OF_LBPL_NTM.items():
             draws.alter_column(name, existing_type=kind, nullable=True)
@@ -88,6 +89,15 @@ def make_tables() -> None:
     op.create_index(
         op.f("ix_audits_job_id_probability_document_id"), "audits", ["job_id", "probability", "document_id"]
     )
+    op.create_table(
+        "topics",
+        sa.Column("job_id", sa.String(length=36), nullable=False),
+        sa.Column("topic", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("share", sa.Double(), nullable=False),
+        sa.Column("top_words", sa.JSON(), nullable=False),
+        sa.ForeignKeyConstraint(["job_id"], ["jobs.id"], name=op.f("fk_topics_job_id"), ondelete="CASCADE"),
+        sa.PrimaryKeyConstraint("job_id", "topic", name=op.f("pk_topics")),
+    )
 
 
 def downgrade() -> None:
@@ -99,8 +109,9 @@ def downgrade() -> None:
         draws.drop_column("setting")
         for name, kind in OF_LBPL_NTM.items():
             draws.alter_column(name, existing_type=kind, nullable=False)
+    op.drop_column("categories", "topics")
     op.drop_column("categories", "stability")
     op.drop_column("answers", "stability")
     op.drop_column("units", "n_steps")
-    for table in ("audits", "power_steps", "calibration_steps", "atom_runs"):
+    for table in ("topics", "audits", "power_steps", "calibration_steps", "atom_runs"):
         op.drop_table(table)

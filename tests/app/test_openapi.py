@@ -47,6 +47,7 @@ OPERATIONS = {
     "get_categories": ("get", "/v1/jobs/{job_id}/categories"),
     "get_documents": ("get", "/v1/jobs/{job_id}/documents"),
     "get_audit": ("get", "/v1/jobs/{job_id}/audit"),
+    "get_topics": ("get", "/v1/jobs/{job_id}/topics"),
     "test_power": ("post", "/v1/jobs/{job_id}/power-test"),
     "get_power_test": ("get", "/v1/jobs/{job_id}/power-test"),
     "get_health": ("get", "/health"),

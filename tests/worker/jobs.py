@@ -8,7 +8,7 @@ from sqlalchemy import insert, select
 from app import lifecycle
 from app.db import Database
 from app.job_settings import JobIn
-from app.models import Answer, Audit, Category, Checkpoint, Corpus, Document, Draw, Job, Summary, Unit
+from app.models import Answer, Audit, Category, Checkpoint, Corpus, Document, Draw, Job, Summary, Topic, Unit
 from app.settings import Settings
 from worker import legs
 
@@ -19,7 +19,14 @@ SUBJECTS = {
 }
 WORDS = 12  # a document
 FEW_TOPICS = {"n_topics": 6, "n_start": 2}
-FEW_ATOMS = {"n_atoms": 12, "n_atom_sweeps": 4, "smoothings": [0.1, 0.4], "powers": [0.0, 1.5], "n_refinements": 1}
+FEW_ATOMS: dict[str, Any] = {
+    "n_atoms": 12,
+    "n_atom_sweeps": 4,
+    "smoothings": [0.1, 0.4],
+    "powers": [0.0, 1.5],
+    "n_refinements": 1,
+    "n_topics": 6,
+}
 
 
 def rows(n_documents: int = 20) -> list[dict[str, Any]]:
@@ -95,6 +102,7 @@ def outcome(database: Database, job_id: str) -> dict[str, Any]:
         )
         digests = select(Unit.kind, Unit.chain, Unit.digest, Unit.n_sweeps, Unit.n_steps).where(Unit.job_id == job_id)
         summaries = session.scalars(select(Summary).where(Summary.job_id == job_id))
+        topics = session.scalars(select(Topic).where(Topic.job_id == job_id).order_by(Topic.topic))
         categories = select(Category).where(Category.job_id == job_id).order_by(Category.category)
         return {
             "draws": [columns(draw, "job_id") for draw in draws],
@@ -102,6 +110,7 @@ def outcome(database: Database, job_id: str) -> dict[str, Any]:
             "answers": [(key, columns(answer, "job_id", "document_id")) for answer, key in session.execute(answers)],
             "categories": [columns(category, "job_id") for category in session.scalars(categories)],
             "audits": [(key, columns(audit, "job_id", "document_id")) for audit, key in session.execute(audits)],
+            "topics": [columns(topic, "job_id") for topic in topics],
             "units": [tuple(row) for row in session.execute(digests.order_by(Unit.kind, Unit.chain))],
             "summaries": [columns(summary, "job_id") for summary in summaries],
         }

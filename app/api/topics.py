@@ -1,0 +1,55 @@
+"""The topics of a job's categories, once it has succeeded."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from fastapi import APIRouter
+from sqlalchemy import select
+
+from app.api.common import JobId, Readers, problems
+from app.api.results import find_concluded_job
+from app.errors import JobNotFound, NoTopics, ResultsNotReady
+from app.lifecycle import WITH_TOPICS
+from app.models import Category, Topic
+from app.topic_schemas import CategoryOfTopic, TopicOut, TopicsOut, TopicWord
+
+router = APIRouter(prefix="/v1/jobs/{job_id}", tags=["results"])
+
+
+@router.get(
+    "/topics",
+    operation_id="get_topics",
+    summary="Read the topics",
+    responses=problems(JobNotFound, ResultsNotReady, NoTopics),
+)
+def get_topics(job_id: JobId, readers: Readers) -> TopicsOut:
+    """Read the topics that were learned on top of the answer, the largest first, each with its categories."""
+    with readers.begin() as session:
+        job = find_concluded_job(session, job_id)
+        if job.settings["model"] not in WITH_TOPICS:
+            raise NoTopics(f"job {job_id} has the model {job.settings['model']}; only a calibrated job tells topics")
+        topics = session.scalars(select(Topic).where(Topic.job_id == job_id).order_by(Topic.topic)).all()
+        categories = session.scalars(
+            select(Category).where(Category.job_id == job_id).order_by(Category.category)
+        ).all()
+    found_in = by_topic(categories)
+    return TopicsOut(topics=[topic_out(topic, found_in[topic.topic]) for topic in topics])
+
+
+def by_topic(categories: Sequence[Category]) -> dict[int, list[CategoryOfTopic]]:
+    """For each topic the categories that have it among theirs, heaviest first."""
+    found: dict[int, list[CategoryOfTopic]] = defaultdict(list)
+    for category in categories:
+        for part in category.topics or []:
+            found[part["topic"]].append(
+                CategoryOfTopic(category=category.category, name=category.name, weight=part["weight"])
+            )
+    for shares in found.values():
+        shares.sort(key=lambda share: -share.weight)
+    return found
+
+
+def topic_out(topic: Topic, categories: list[CategoryOfTopic]) -> TopicOut:
+    """A topic as HTTP tells of it."""
+    words = [TopicWord.model_validate(word) for word in topic.top_words]
+    return TopicOut(topic=topic.topic, share=topic.share, top_words=words, categories=categories)
