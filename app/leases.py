@@ -171,7 +171,7 @@ def fail(session: Session, unit_id: int, token: str, error: str) -> None:
 
 def make_due(session: Session, unit_ids: Sequence[int]) -> None:
     """Let ready units whose messages could not be sent be sent by whoever reaps next."""
-    changed(session, update(Unit).where(Unit.id.in_(unit_ids), Unit.status == "ready").values(lease_until=now()))
+    changed(session, update(Unit).where(Unit.id.in_(unit_ids), Unit.status == "ready").values(lease_until=now() - 1))
 
 
 def reap(session: Session) -> list[int]:

@@ -16,8 +16,8 @@ import numpy as np
 from benchmarks import corpora, machine
 from benchmarks.problems import Problem
 from benchmarks.scoring import Answer, score
-from sampler import calibrated
-from sampler.calibrated import Conclusion
+from sampler import calibrated, calibrated_answers, calibration_steps
+from sampler.calibrated_answers import Conclusion
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.hyperparameters import CalibratedHyperparameters
 from sampler.workers import Workers
@@ -52,14 +52,14 @@ def run(corpus: Corpus, seed: int, workers: Workers, seconds: dict[str, float]) 
     hyperparameters = CalibratedHyperparameters()
     with timed(seconds, "atoms"):
         runs = [
-            calibrated.atom_run(corpus, hyperparameters, seed, number, workers)
-            for number in range(calibrated.n_atom_runs(hyperparameters))
+            calibration_steps.atom_run(corpus, hyperparameters, seed, number, workers)
+            for number in range(calibration_steps.n_atom_runs(hyperparameters))
         ]
     with timed(seconds, "calibrate"):
-        done: list[calibrated.Arrays] = []
-        for number in range(calibrated.n_calibration_steps(hyperparameters)):
-            done.append(calibrated.calibration_step(corpus, hyperparameters, seed, runs, done, number, workers))
-        calibration = calibrated.calibration(corpus, hyperparameters, seed, done)
+        done: list[calibration_steps.Arrays] = []
+        for number in range(calibration_steps.n_calibration_steps(hyperparameters)):
+            done.append(calibration_steps.calibration_step(corpus, hyperparameters, seed, runs, done, number, workers))
+        calibration = calibration_steps.read(corpus, hyperparameters, seed, done)
     with timed(seconds, "chains"):
         states, traces = [], []
         for chain in range(N_CHAINS):
@@ -75,7 +75,7 @@ def run(corpus: Corpus, seed: int, workers: Workers, seconds: dict[str, float]) 
     shown = np.array([[draw.n_categories for draw in draws] for draws in traces], np.float64)
     with timed(seconds, "conclude"):
         told = {"the number of categories": shown}
-        conclusion = calibrated.conclude(corpus, hyperparameters, calibration, states, told, workers)
+        conclusion = calibrated_answers.conclude(corpus, hyperparameters, calibration, states, told, workers)
     return Run(conclusion, numbers)
 
 

@@ -1,12 +1,7 @@
-"""The calibrated model, step by step, as the worker drives it; docs/calibrated.md tells it in plain words.
+"""A chain of the calibrated model; docs/calibrated.md tells the model in plain words.
 
-    atom_run          over-complete categories of all documents, labels hidden; reused when labels change
-    calibration_step  known or new (propensity), then groups of both sides under every setting
-    calibration       the settings and their weights
-    start, sweep      a chain: each sweep draws a setting, the groups of its atoms and every document's category
-    conclude          the chains' answers pooled, refined, and judged
-
-The target of a chain, documents independent given setting s, groups c and the atoms of the chain:
+Each sweep draws a setting, the groups of its atoms and every document's category. The target, documents independent
+given setting s, groups c and the atoms of the chain:
 
     p(s, c, z) = weight_s  p_s(c)  prod_d [ known_d  if z_d = category_d,  1 - known_d  if z_d = group of d's atom ]
 """
@@ -18,150 +13,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sampler import granularity, pooling, streams
-from sampler.atoms import assign, count, seed_atoms, settle
-from sampler.bags import WEIGHTINGS, Bags, bag, effective_counts, select, tf_idf
+from sampler import granularity, streams
+from sampler.atoms import assign, count
+from sampler.bags import select
+from sampler.calibration_steps import Arrays, Calibration
 from sampler.chain import with_answers
 from sampler.checkpoint import CheckpointError, pack, unpack
-from sampler.consensus import NONE, Consensus
+from sampler.consensus import NONE
 from sampler.corpus import UNLABELED, Array, Corpus, fingerprint
 from sampler.digest import next_digest
-from sampler.granularity import KNOWN, NEW, Scores, Setting, Side
+from sampler.granularity import Scores
 from sampler.grouping import AtomRows, Gains, atom_rows, log_target, no_gains, regroup
 from sampler.hyperparameters import CalibratedHyperparameters
-from sampler.propensity import Propensity, propensity
-from sampler.refinement import consensus_of, refine
 from sampler.state import Tally, no_tally, smallest
 from sampler.streams import Step
 from sampler.workers import Workers
 
-SIDES = (KNOWN, NEW)
-FIRST_RUN = 1  # run 0 of the streams belongs to the atoms of the whole corpus
-FIRST_CHAIN_RUN = 1_000  # of a chain's own start
+FIRST_CHAIN_RUN = 1_000  # in the streams, of a chain's own start; those of the calibration come before
 RATE_PRIOR = (1.0, 0.25)  # of the Beta distribution of how surely categories are found, or groups are categories
 LEAST_DETECTED = 0.05  # else a draw may be of any size
-DOUBTFUL = 0.5  # a label with less probability is listed by the audit
-
-Arrays = dict[str, Array]
-
-
-def words_digest(corpus: Corpus) -> str:
-    """SHA-256 in hex of all that atoms are made from: the words and where documents begin, not the labels."""
-    hashed = hashlib.sha256(str(corpus.n_words).encode())
-    for array in (corpus.words, corpus.offsets):
-        hashed.update(np.ascontiguousarray(array).data)
-    return hashed.hexdigest()
-
-
-def n_atom_runs(hyperparameters: CalibratedHyperparameters) -> int:
-    """Steps of the unit `atoms`: one for each weighting."""
-    return WEIGHTINGS
-
-
-def atom_run(
-    corpus: Corpus, hyperparameters: CalibratedHyperparameters, seed: int, number: int, workers: Workers
-) -> Arrays:
-    """`atoms` uint16[smoothings, D]: the atoms of all documents under one weighting."""
-    bags = bag(corpus)
-    values = effective_counts(bags, number, hyperparameters.effective_length)
-    sample = streams.chosen(np.flatnonzero(~bags.is_empty), hyperparameters.sample_size, seed, Step.SAMPLE)
-    if sample.size == 0:
-        return {"atoms": np.zeros((len(hyperparameters.smoothings), corpus.n_documents), np.uint16)}
-    part, entries = select(bags, sample)
-    n_atoms = max(min(max(hyperparameters.n_atoms, int(sample.size**0.5)), sample.size // 3), 1)
-    seeds = seed_atoms(part, tf_idf(part), n_atoms, streams.stream(seed, 0, 0, Step.ATOM_SEEDS), workers)
-    found = []
-    for smoothing in hyperparameters.smoothings:
-        settled = settle(
-            part, values[entries], seeds, smoothing, hyperparameters.n_atom_sweeps, (seed, number), workers
-        )
-        counts = count(part, values[entries], settled, int(settled.max()) + 1)
-        atom = assign(bags, values, counts, smoothing, workers)
-        atom[sample] = settled
-        found.append(atom)
-    return {"atoms": np.array(found).astype(np.uint16)}
-
-
-def n_calibration_steps(hyperparameters: CalibratedHyperparameters) -> int:
-    """Steps of the unit `calibrate`: known or new, then each start, side and weighting."""
-    return 1 + hyperparameters.n_starts * len(SIDES) * WEIGHTINGS
-
-
-def calibration_step(
-    corpus: Corpus, hyperparameters: CalibratedHyperparameters, seed: int, runs: list[Arrays], done: list[Arrays],
-    number: int, workers: Workers,
-) -> Arrays:  # fmt: skip
-    """The result of one step from those before it."""
-    bags = bag(corpus)
-    if number == 0:
-        atoms = [atom for run in runs for atom in run["atoms"]]
-        learned = propensity(bags, corpus.labels, corpus.n_known, atoms, hyperparameters, seed, workers)
-        return {name: np.asarray(value) for name, value in learned._asdict().items()}
-    start, which = divmod(number - 1, len(SIDES) * WEIGHTINGS)
-    side, weighting = divmod(which, WEIGHTINGS)
-    part = granularity.side(side, bags, learned_in(done), hyperparameters, seed)
-    values = effective_counts(bags, weighting, hyperparameters.effective_length)[part.entries]
-    address = (seed, FIRST_RUN + start)
-    groups = granularity.group_side(part, values, corpus.n_known, hyperparameters, address, workers)
-    if side == KNOWN:  # the others are there to be grouped with
-        groups = groups[:, granularity.labeled_of(part, corpus.labels)]
-    return {"groups": groups}
-
-
-def learned_in(done: list[Arrays]) -> Propensity:
-    """The result of the first step."""
-    return Propensity(float(done[0]["rate"]), done[0]["known"], done[0]["category"], done[0]["certainty"])
-
-
-class Calibration(NamedTuple):
-    """All that chains share."""
-
-    bags: Bags
-    values: tuple[Array, ...]  # float32[E], effective counts under each weighting
-    learned: Propensity
-    new_side: Side
-    settings: list[Setting]  # all
-    scores: Scores
-    seed: int
-
-    @property
-    def kept(self) -> Array:
-        """int64[...]: the settings that have a weight."""
-        return np.flatnonzero(self.scores.weight > 0)
-
-    def report(self) -> dict[str, Any]:
-        """What a user is told: the labeling rate and the kept settings, best first."""
-        order = self.kept[np.argsort(-self.scores.weight[self.kept], kind="stable")]
-        return {
-            "labeling_rate": None if np.isnan(self.learned.rate) else self.learned.rate,
-            "settings": [
-                {
-                    "weighting": ("flat", "inverse_frequency")[self.settings[s].weighting],
-                    "smoothing": self.settings[s].smoothing,
-                    "power": self.settings[s].power,
-                    "given_back": float(self.scores.given_back[s]),
-                    "stability": float(self.scores.stability[s]),
-                    "weight": float(self.scores.weight[s]),
-                }
-                for s in order
-            ],
-        }
-
-
-def calibration(
-    corpus: Corpus, hyperparameters: CalibratedHyperparameters, seed: int, done: list[Arrays]
-) -> Calibration:  # fmt: skip
-    """Read the calibration from the results of all steps."""
-    bags, learned = bag(corpus), learned_in(done)
-    known_side, new_side = (granularity.side(number, bags, learned, hyperparameters, seed) for number in SIDES)
-    groups: dict[int, list[Array]] = {KNOWN: [], NEW: []}
-    for first in range(1, len(done), WEIGHTINGS):
-        side = (first - 1) // WEIGHTINGS % len(SIDES)
-        groups[side].append(np.concatenate([step["groups"] for step in done[first : first + WEIGHTINGS]]))
-    labels = corpus.labels[known_side.documents[granularity.labeled_of(known_side, corpus.labels)]]
-    scores = granularity.score(groups[KNOWN], labels, corpus.n_known, groups[NEW], hyperparameters)
-    values = tuple(effective_counts(bags, w, hyperparameters.effective_length) for w in range(WEIGHTINGS))
-    return Calibration(bags, values, learned, new_side, granularity.settings(hyperparameters), scores, seed)
 
 
 class Draw(NamedTuple):
@@ -437,88 +307,3 @@ def check(corpus: Corpus, calibrated: Calibration, state: CalibratedState) -> No
 def is_gapless(group: Array) -> bool:
     """Whether the numbers int[A] are all of 0 to their highest."""
     return bool(np.unique(group).size == int(group.max(initial=-1)) + 1)
-
-
-class Audit(NamedTuple):
-    """Labeled documents whose label is doubtful, the least likely first."""
-
-    document: Array  # int64[n]
-    probability: Array  # float64[n], of its own label, by fits that left the document out
-    suggested: Array  # int64[n], the most likely other category
-    suggested_probability: Array  # float64[n]
-
-
-class Conclusion(NamedTuple):
-    """The answers of all chains together."""
-
-    consensus: Consensus
-    stability: Array  # float64[D]
-    category_stability: Array  # float64[K]
-    diagnostics: dict[str, Any]  # as JSON has it
-    audit: Audit
-
-
-def conclude(
-    corpus: Corpus, hyperparameters: CalibratedHyperparameters, calibrated: Calibration,
-    states: list[CalibratedState], traces: Mapping[str, Array], workers: Workers,
-) -> Conclusion:  # fmt: skip
-    """Pool the chains, refine the categories that they agree on, and judge how far they can be trusted.
-
-    `traces` has kept draws float64[C, S] of quantities by name.
-    """
-    pooled = pooling.pool(corpus, [state.tally for state in states])
-    refined = refine(
-        calibrated.bags, corpus.labels, pooled.consensus.category, pooled.consensus.n_categories, hyperparameters,
-        calibrated.seed, workers,
-    )  # fmt: skip
-    consensus, column = consensus_of(refined, corpus.labels, corpus.n_known)
-    chains = [pooling.read(corpus, state.tally) for state in states]
-    stability, category_stability = pooling.stability(corpus, consensus, chains)
-    consensus = reckon_with(consensus, stability, category_stability)
-    answered = pooled._replace(consensus=consensus, stability=stability, category_stability=category_stability)
-    verdict = pooling.verdict(answered, traces)
-    diagnostics = {
-        "verdict": verdict.level,
-        "reasons": list(verdict.reasons),
-        "agreement": pooled.agreement.tolist(),
-        "temperature": refined.temperature,
-    }
-    return Conclusion(
-        consensus, stability, category_stability, diagnostics, audit(corpus, calibrated, refined.probability[:, column])
-    )
-
-
-def reckon_with(consensus: Consensus, stability: Array, category_stability: Array) -> Consensus:
-    """The answers with their probabilities times the share of its company that a document keeps.
-
-    The regressions take the categories for certain. Of two sets of one size with Jaccard index J, each shares
-    2 J / (1 + J) with the other: so likely are the categories themselves as the answer has them. J is the mean of what
-    the chains say of the document and of its category.
-    """
-    of_category = np.append(category_stability, np.nan)[consensus.category]  # NONE takes the last one
-    jaccard = (stability + of_category) / 2.0
-    share = np.where(np.isnan(jaccard), 1.0, 2.0 * jaccard / (1.0 + jaccard))
-    return consensus._replace(
-        probability=np.minimum(consensus.probability * share, 1.0),
-        runner_up_probability=np.minimum(consensus.runner_up_probability * share, 1.0),
-    )
-
-
-def audit(corpus: Corpus, calibrated: Calibration, probability: Array) -> Audit:
-    """The labeled documents whose own label is DOUBTFUL. None is changed."""
-    labeled = np.flatnonzero((corpus.labels != UNLABELED) & ~calibrated.bags.is_empty)
-    if labeled.size == 0 or probability.shape[1] < 2:  # there is no other category to doubt it for
-        nobody = np.empty(0, np.int64)
-        return Audit(nobody, np.empty(0), nobody, np.empty(0))
-    own = probability[labeled, corpus.labels[labeled]].astype(np.float64)
-    order = np.argsort(own, kind="stable")
-    doubtful = labeled[order][own[order] < DOUBTFUL]
-    others = probability[doubtful]
-    others[np.arange(doubtful.size), corpus.labels[doubtful]] = -1.0
-    likeliest = others.argmax(axis=1)
-    return Audit(
-        doubtful,
-        probability[doubtful, corpus.labels[doubtful]].astype(np.float64),
-        likeliest,
-        probability[doubtful, likeliest].astype(np.float64),
-    )

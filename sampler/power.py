@@ -6,9 +6,11 @@ which do not depend on labels, and the answer is looked at where the labels tell
 
 import numpy as np
 
-from sampler import calibrated
+from sampler import calibrated, calibrated_answers, calibration_steps
 from sampler.bags import bag
-from sampler.calibrated import Arrays, CalibratedState, Calibration, Conclusion
+from sampler.calibrated import CalibratedState
+from sampler.calibrated_answers import Conclusion
+from sampler.calibration_steps import Arrays, Calibration
 from sampler.consensus import NONE
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.hyperparameters import CalibratedHyperparameters
@@ -50,7 +52,7 @@ def power_step(
             numbers.append(draw.n_categories)
             seen.append(is_seen(hidden_corpus, calibration, state, hidden))
     traces = {"the number of categories": np.array([numbers], np.float64)}
-    conclusion = calibrated.conclude(hidden_corpus, hyperparameters, calibration, [state], traces, workers)
+    conclusion = calibrated_answers.conclude(hidden_corpus, hyperparameters, calibration, [state], traces, workers)
     return {**judge(hidden_corpus, conclusion, hidden, category), "probability": np.asarray(np.mean(seen))}
 
 
@@ -59,9 +61,9 @@ def calibrate(
 ) -> Calibration:
     """The calibration of a corpus after all of its steps."""
     done: list[Arrays] = []
-    for number in range(calibrated.n_calibration_steps(hyperparameters)):
-        done.append(calibrated.calibration_step(corpus, hyperparameters, seed, runs, done, number, workers))
-    return calibrated.calibration(corpus, hyperparameters, seed, done)
+    for number in range(calibration_steps.n_calibration_steps(hyperparameters)):
+        done.append(calibration_steps.calibration_step(corpus, hyperparameters, seed, runs, done, number, workers))
+    return calibration_steps.read(corpus, hyperparameters, seed, done)
 
 
 def is_seen(corpus: Corpus, calibration: Calibration, state: CalibratedState, hidden: Array) -> bool:

@@ -18,7 +18,17 @@ ALLOWED = {
     "baselines": ("baselines", "sampler"),
     "migrations": ("migrations", "app.models"),
 }
-FORBIDDEN = {"worker": ("app.api", "app.pages", "app.main", "app.schemas", "app.job_schemas")}
+FORBIDDEN = {
+    "worker": (
+        "app.api",
+        "app.pages",
+        "app.main",
+        "app.schemas",
+        "app.job_schemas",
+        "app.job_settings",
+        "app.result_schemas",
+    )
+}
 
 PURE = ("sampler", "baselines")
 MATHEMATICS = {"numpy", "numba", "llvmlite", "scipy", "sklearn"}

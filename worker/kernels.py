@@ -4,7 +4,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from sampler import calibrated
+from sampler import calibration_steps
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.hyperparameters import CalibratedHyperparameters, Hyperparameters
 from sampler.state import Kernel
@@ -36,10 +36,13 @@ def run_chain(model: Model[Any], workers: Workers) -> None:
 
 def small_calibrated(corpus: Corpus, workers: Workers) -> Calibrated:
     """The calibrated model after all its steps."""
-    runs = [calibrated.atom_run(corpus, FEW_ATOMS, 0, n, workers) for n in range(calibrated.n_atom_runs(FEW_ATOMS))]
+    runs = [
+        calibration_steps.atom_run(corpus, FEW_ATOMS, 0, n, workers)
+        for n in range(calibration_steps.n_atom_runs(FEW_ATOMS))
+    ]
     done: list[dict[str, Array]] = []
-    for number in range(calibrated.n_calibration_steps(FEW_ATOMS)):
-        done.append(calibrated.calibration_step(corpus, FEW_ATOMS, 0, runs, done, number, workers))
+    for number in range(calibration_steps.n_calibration_steps(FEW_ATOMS)):
+        done.append(calibration_steps.calibration_step(corpus, FEW_ATOMS, 0, runs, done, number, workers))
     return Calibrated(corpus, FEW_ATOMS, 0, runs, done)
 
 

@@ -8,8 +8,10 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from app.models import AtomRun, CalibrationStep, Job
-from sampler import calibrated, chain, checkpoint, consensus
-from sampler.calibrated import Audit, CalibratedState, Calibration
+from sampler import calibrated, calibrated_answers, calibration_steps, chain, checkpoint, consensus
+from sampler.calibrated import CalibratedState
+from sampler.calibrated_answers import Audit
+from sampler.calibration_steps import Calibration
 from sampler.consensus import Consensus
 from sampler.corpus import Array, Corpus
 from sampler.diagnostics import MIN_DRAWS, effective_size, r_hat
@@ -133,16 +135,18 @@ class Calibrated:
     def of(cls, session: Session, job: Job, corpus: Corpus) -> Self:
         """The model with what the steps of its job have found. Raises CheckpointError."""
         hyperparameters, seed = calibrated_hyperparameters(job), job.settings["seed"]
-        words = calibrated.words_digest(corpus)
-        runs = step_rows.read_all(session, AtomRun, atom_key(job, words), calibrated.n_atom_runs(hyperparameters))
-        n_steps = calibrated.n_calibration_steps(hyperparameters)
+        words = calibration_steps.words_digest(corpus)
+        runs = step_rows.read_all(
+            session, AtomRun, atom_key(job, words), calibration_steps.n_atom_runs(hyperparameters)
+        )
+        n_steps = calibration_steps.n_calibration_steps(hyperparameters)
         done = step_rows.read_all(session, CalibrationStep, {"job_id": job.id}, n_steps)
         return cls(corpus, hyperparameters, seed, runs, done)
 
     @cached_property
     def calibration(self) -> Calibration:
         """What all chains share; made when it is first asked for, outside of any transaction."""
-        return calibrated.calibration(self.corpus, self.hyperparameters, self.seed, self.done)
+        return calibration_steps.read(self.corpus, self.hyperparameters, self.seed, self.done)
 
     def start(self, number: int, workers: Workers) -> CalibratedState:
         """A chain before its first sweep."""
@@ -168,7 +172,9 @@ class Calibrated:
         """The answers of all chains together, and the topics of their categories."""
         numbers = {"n_categories": traces["n_categories"]}  # log joints compare under one setting alone
         told = {"the number of categories": traces["n_categories"]}
-        found = calibrated.conclude(self.corpus, self.hyperparameters, self.calibration, list(states), told, workers)
+        found = calibrated_answers.conclude(
+            self.corpus, self.hyperparameters, self.calibration, list(states), told, workers
+        )
         diagnostics = {**found.diagnostics, **figures(found.diagnostics["agreement"], numbers)}
         facts = {"diagnostics": diagnostics, "calibration": self.calibration.report()}
         learned = topics.learn(self.corpus, found.consensus, self.hyperparameters.n_topics, self.seed, workers)

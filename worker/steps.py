@@ -12,7 +12,7 @@ from typing import NamedTuple
 from sqlalchemy.orm import Session
 
 from app.models import AtomRun, CalibrationStep, Job, PowerStep
-from sampler import calibrated, power
+from sampler import calibration_steps, power
 from sampler.corpus import Corpus, fingerprint
 from sampler.workers import Workers
 from worker import encodings, step_rows
@@ -35,34 +35,34 @@ class Steps(NamedTuple):
 def atoms(session: Session, job: Job, corpus: Corpus) -> Steps:
     """The runs that find the atoms of a corpus, each by itself."""
     hyperparameters, seed = calibrated_hyperparameters(job), job.settings["seed"]
-    key = atom_key(job, calibrated.words_digest(corpus))
+    key = atom_key(job, calibration_steps.words_digest(corpus))
 
     def make(done: list[Arrays], workers: Workers) -> Arrays:
-        return calibrated.atom_run(corpus, hyperparameters, seed, len(done), workers)
+        return calibration_steps.atom_run(corpus, hyperparameters, seed, len(done), workers)
 
     given = f"atoms {key['words_digest']} {key['options']}"
-    return Steps(AtomRun, key, calibrated.n_atom_runs(hyperparameters), given, make)
+    return Steps(AtomRun, key, calibration_steps.n_atom_runs(hyperparameters), given, make)
 
 
 def calibration(session: Session, job: Job, corpus: Corpus) -> Steps:
     """The steps that learn from the labels. Raises CheckpointError if an atom run is damaged."""
     hyperparameters, seed = calibrated_hyperparameters(job), job.settings["seed"]
-    key = atom_key(job, calibrated.words_digest(corpus))
-    runs = step_rows.read_all(session, AtomRun, key, calibrated.n_atom_runs(hyperparameters))
+    key = atom_key(job, calibration_steps.words_digest(corpus))
+    runs = step_rows.read_all(session, AtomRun, key, calibration_steps.n_atom_runs(hyperparameters))
 
     def make(done: list[Arrays], workers: Workers) -> Arrays:
-        return calibrated.calibration_step(corpus, hyperparameters, seed, runs, done, len(done), workers)
+        return calibration_steps.calibration_step(corpus, hyperparameters, seed, runs, done, len(done), workers)
 
     given = f"calibrate {fingerprint(corpus)} {seed} {canonical(job.settings['calibrated'])}"
-    n_steps = calibrated.n_calibration_steps(hyperparameters)
+    n_steps = calibration_steps.n_calibration_steps(hyperparameters)
     return Steps(CalibrationStep, {"job_id": job.id}, n_steps, given, make)
 
 
 def power_test(session: Session, job: Job, corpus: Corpus) -> Steps:
     """One step a known category, each by itself. Raises CheckpointError if an atom run is damaged."""
     hyperparameters, seed = calibrated_hyperparameters(job), job.settings["seed"]
-    key = atom_key(job, calibrated.words_digest(corpus))
-    runs = step_rows.read_all(session, AtomRun, key, calibrated.n_atom_runs(hyperparameters))
+    key = atom_key(job, calibration_steps.words_digest(corpus))
+    runs = step_rows.read_all(session, AtomRun, key, calibration_steps.n_atom_runs(hyperparameters))
 
     def make(done: list[Arrays], workers: Workers) -> Arrays:
         return power.power_step(corpus, hyperparameters, seed, runs, len(done), workers)

@@ -7,8 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from harness import corpus_of
 
-from sampler import calibrated
-from sampler.calibrated import Arrays, CalibratedState, Calibration, Conclusion, Draw
+from sampler import calibrated, calibrated_answers, calibration_steps
+from sampler.calibrated import CalibratedState, Draw
+from sampler.calibrated_answers import Conclusion
+from sampler.calibration_steps import Arrays, Calibration
 from sampler.corpus import UNLABELED, Array, Corpus, validate
 from sampler.hyperparameters import CalibratedHyperparameters
 from sampler.workers import Workers
@@ -62,13 +64,13 @@ def calibrate(
 ) -> tuple[list[Arrays], list[Arrays], Calibration]:
     """The atoms, the results of the steps, and the calibration of a corpus."""
     runs = [
-        calibrated.atom_run(corpus, hyperparameters, seed, number, workers)
-        for number in range(calibrated.n_atom_runs(hyperparameters))
+        calibration_steps.atom_run(corpus, hyperparameters, seed, number, workers)
+        for number in range(calibration_steps.n_atom_runs(hyperparameters))
     ]
     done: list[Arrays] = []
-    for number in range(calibrated.n_calibration_steps(hyperparameters)):
-        done.append(calibrated.calibration_step(corpus, hyperparameters, seed, runs, done, number, workers))
-    return runs, done, calibrated.calibration(corpus, hyperparameters, seed, done)
+    for number in range(calibration_steps.n_calibration_steps(hyperparameters)):
+        done.append(calibration_steps.calibration_step(corpus, hyperparameters, seed, runs, done, number, workers))
+    return runs, done, calibration_steps.read(corpus, hyperparameters, seed, done)
 
 
 def swept(
@@ -101,5 +103,5 @@ def answer(
     states = [calibrated.start(corpus, hyperparameters, found, seed, c, workers) for c in range(n_chains)]
     draws = [swept(corpus, found, state, n_sweeps, workers, hyperparameters) for state in states]
     traces = {"the log joint": np.array([[draw.log_joint for draw in chain] for chain in draws])}
-    conclusion = calibrated.conclude(corpus, hyperparameters, found, states, traces, workers)
+    conclusion = calibrated_answers.conclude(corpus, hyperparameters, found, states, traces, workers)
     return Answered(found, states, draws, conclusion)

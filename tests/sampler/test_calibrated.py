@@ -12,9 +12,10 @@ import pytest
 import scipy.stats
 from calibrated_harness import QUICK, answer, calibrate, easy, four_categories, posed, swept
 
-from sampler import atoms, calibrated, chain
+from sampler import atoms, calibrated, calibration_steps, chain
 from sampler import checkpoint as topics
-from sampler.calibrated import Calibration, dump, load, start
+from sampler.calibrated import dump, load, start
+from sampler.calibration_steps import Calibration
 from sampler.checkpoint import CheckpointError, pack, unpack
 from sampler.consensus import NONE
 from sampler.corpus import UNLABELED, Array, Corpus
@@ -130,13 +131,13 @@ def test_atoms_do_not_change_when_labels_do() -> None:
     fewer = given.corpus._replace(labels=np.full_like(given.corpus.labels, UNLABELED), n_known=0)
     other = easy([40, 40, 40, 40], [16, 16, 0, 0], overlap=0.15, seed=2).corpus
     with Workers() as workers:
-        for number in range(calibrated.n_atom_runs(QUICK)):
+        for number in range(calibration_steps.n_atom_runs(QUICK)):
             found = [
-                calibrated.atom_run(corpus, QUICK, SEED, number, workers)["atoms"].tobytes()
+                calibration_steps.atom_run(corpus, QUICK, SEED, number, workers)["atoms"].tobytes()
                 for corpus in (given.corpus, relabeled, fewer, other)
             ]
             assert found[0] == found[1] == found[2] != found[3]
-    digests = [calibrated.words_digest(corpus) for corpus in (given.corpus, relabeled, fewer, other)]
+    digests = [calibration_steps.words_digest(corpus) for corpus in (given.corpus, relabeled, fewer, other)]
     assert digests[0] == digests[1] == digests[2] != digests[3]
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from calibrated_harness import QUICK, Posed, easy, posed
 
-from sampler import calibrated, power
-from sampler.calibrated import Audit, Conclusion
+from sampler import calibration_steps, power
+from sampler.calibrated_answers import Audit, Conclusion
 from sampler.consensus import NONE, Consensus
 from sampler.corpus import UNLABELED, Array, Corpus, validate
 from sampler.power import hide, power_step
@@ -19,7 +19,10 @@ SEED = 3
 def result_of(corpus: Corpus, category: int, n_workers: int = 1) -> dict[str, Array]:
     """The result of the power test for a category."""
     with Workers(n_workers) as workers:
-        runs = [calibrated.atom_run(corpus, QUICK, SEED, n, workers) for n in range(calibrated.n_atom_runs(QUICK))]
+        runs = [
+            calibration_steps.atom_run(corpus, QUICK, SEED, n, workers)
+            for n in range(calibration_steps.n_atom_runs(QUICK))
+        ]
         return power_step(corpus, QUICK, SEED, runs, category, workers)
 
 
@@ -39,7 +42,7 @@ def test_a_hidden_category_is_unlabeled_and_those_above_it_move_down() -> None:
     assert hidden.labels.tolist() == [0, UNLABELED, 1, UNLABELED, UNLABELED]
     assert hidden.n_known == 2
     assert corpus.labels.tolist() == [0, 1, 2, UNLABELED, 1], "the corpus is as it was"
-    assert calibrated.words_digest(hidden) == calibrated.words_digest(corpus), "so its atoms are there"
+    assert calibration_steps.words_digest(hidden) == calibration_steps.words_digest(corpus), "so its atoms are there"
 
 
 @pytest.mark.parametrize("category", [0, 1, 2])

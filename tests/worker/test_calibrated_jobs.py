@@ -12,7 +12,7 @@ from app import leases, lifecycle
 from app.db import Database
 from app.models import AtomRun, CalibrationStep, Corpus, Document, Job, Unit
 from app.settings import Settings
-from sampler import calibrated
+from sampler import calibrated, calibration_steps
 from tests.worker import jobs
 from worker import legs, models, results, step_rows
 
@@ -191,7 +191,7 @@ def test_two_jobs_that_make_the_same_atoms_at_once_leave_one_row_each(
     (job_id, first), (other_id, second) = (
         jobs.submit_calibrated(database, corpus_id, sweeps=4, chains=1) for _ in range(2)
     )
-    atom_run = calibrated.atom_run
+    atom_run = calibration_steps.atom_run
 
     def make_while_another_does(*arguments: Any) -> Any:
         monkeypatch.setattr(calibrated, "atom_run", atom_run)
