@@ -173,7 +173,6 @@ def test_the_service_goes_on_with_a_job_after_it_was_ended_and_started_again(tmp
 def test_the_readmes_commands_work_when_pasted(service: Service, tmp_path: Path) -> None:
     [script] = re.findall(r"```bash\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
     script = script.replace("http://127.0.0.1:8000", f"http://127.0.0.1:{service.port}")
-    script = script.replace('"sweeps": 200', '"sweeps": 6')  # the words are under test, not the answer
     path = os.environ["PATH"]
     if shutil.which("curl") is None:
         curl = tmp_path / "bin" / "curl"
@@ -195,12 +194,14 @@ def test_the_readmes_commands_work_when_pasted(service: Service, tmp_path: Path)
         answer, end = decoder.raw_decode(rest)
         answers.append(answer)
         rest = rest[end:].lstrip()
-    labeled, unlabeled, job, categories, documents, trace = answers
+    labeled, unlabeled, job, categories, documents, trace, audit, power_test = answers
     assert (labeled["accepted"], labeled["labeled"], unlabeled["accepted"]) == (480, 480, 1520)
     assert job["status"] == "succeeded"
     assert len([category for category in categories["categories"] if category["known"]]) == 6
     assert len(documents["documents"]) == 5
     assert [draw["sweep"] for draw in trace["draws"]] == [1, 2, 3, 4, 5]
+    assert all(document["probability"] < 0.5 for document in audit["documents"])
+    assert (power_test["id"], power_test["progress"]["stage"]) == (job["id"], "power")
 
 
 def test_an_interrupted_demo_leaves_no_process() -> None:

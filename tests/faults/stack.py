@@ -26,7 +26,7 @@ JOB = {
     "hyperparameters": {"n_topics": 16, "n_start": 3},
 }
 GRAIN_OF_LOCKS = 0.02  # seconds: longer than a transaction of another process takes
-MID_JOB = 50  # sweeps, saved, at which a fault comes
+MID_JOB = 25  # sweeps, saved, at which a fault comes
 
 Report = Callable[..., None]  # takes down the numbers of a fault
 
