@@ -30,6 +30,7 @@ from sampler.workers import Workers
 KNOWN, NEW = 0, 1  # the sides
 SAME = 0.5  # Jaccard index from which on two groups are one
 FEWEST, SMALLEST = 3, 0.1  # documents, and part of the mean, of a category that counts
+MOST_ATOMS = 1_000  # for the sake of known categories: what joins what is a square table
 REGROUPINGS = 4  # Gibbs sweeps at each power
 
 
@@ -72,7 +73,8 @@ def side(
 
 def n_seeds(n_documents: int, n_known: int, hyperparameters: CalibratedHyperparameters) -> int:
     """Atoms that a start of a side begins with."""
-    return max(min(max(hyperparameters.n_atoms, 3 * n_known), n_documents // 3), 1)
+    wanted = max(hyperparameters.n_atoms, min(3 * n_known, MOST_ATOMS))
+    return max(min(wanted, n_documents // 3), 1)
 
 
 def start_atoms(
