@@ -28,6 +28,8 @@ def configure(settings: Settings) -> None:
     """
     if settings.broker.startswith("redis"):
         import_module("app.redis_broker")
+    if settings.broker.startswith("filesystem:"):
+        import_module("app.file_broker")
     celery.conf.update(
         broker_url=settings.broker,
         broker_transport_options=transport_options(settings),
