@@ -17,7 +17,7 @@ class WholeMessageChannel(filesystem.Channel):
     cannot read it, and never takes another.
     """
 
-    def _put(self, queue: str, message: Any, **kwargs: Any) -> None:
+    def _put(self, queue: Any, message: Any, **kwargs: Any) -> None:  # type: ignore[override]
         """Put a message onto a queue."""
         folder, name = Path(self.data_folder_out), f"{round(monotonic() * 1000)}_{uuid4()}"
         unfinished = folder / f"{name}.part"
