@@ -23,7 +23,7 @@ from sampler.consensus import NONE
 from sampler.corpus import UNLABELED, Array, Corpus, fingerprint
 from sampler.digest import next_digest
 from sampler.granularity import Scores
-from sampler.grouping import AtomRows, Gains, atom_rows, log_target, no_gains, regroup, split_or_merge
+from sampler.grouping import AtomRows, Gains, atom_rows, log_target, no_gains, regroup
 from sampler.hyperparameters import CalibratedHyperparameters
 from sampler.state import Tally, no_tally, smallest
 from sampler.streams import Step
@@ -129,8 +129,6 @@ def sweep(
     group = state.groups[state.setting]
     gains = state.gains.setdefault(state.setting, no_gains(group.size))
     group = regroup(grouped.rows, group, setting.smoothing, [setting.power], 1, key, gains)[0]
-    key = streams.stream(state.seed, state.chain, state.n_sweeps, Step.GROUP_SPLITS)
-    group = split_or_merge(grouped.rows, group, setting.smoothing, setting.power, key, gains)
     state.groups[state.setting] = group
     state.identity = np.concatenate([np.arange(corpus.n_known), name_groups(corpus, calibrated, state)])
     state.digest = next_digest(state.digest, [group, state.identity], 0.0, 0.0)

@@ -98,22 +98,6 @@ def regroup(
     return found
 
 
-def split_or_merge(rows: AtomRows, group: Array, beta: float, omega: float, key: np.uint64, gains: Gains) -> Array:
-    """int64[A]: the groups after one attempt to part a group in two or to join two, numbered as `regroup` has them.
-
-    Metropolis-Hastings on the same target. Two atoms are drawn: in one group they propose to part it, in two to join
-    them. In a random order the group's other atoms choose a side, each by its conditional given those before it (Dahl
-    2005); a join is judged by the same choices, replayed. `gains` are kept as `regroup` keeps them.
-    """
-    if group.size < 2:
-        return group
-    moved = group.astype(np.int64)
-    if not attempt(*rows, moved, beta, omega, key):
-        return group
-    gains.is_known[:] = False  # two groups have changed of perhaps three: attempts are rarely taken
-    return in_order(moved)
-
-
 def in_order(group: Array) -> Array:
     """int64[A]: the same groups, numbered by their first atoms."""
     first, place = np.unique(group, return_index=True, return_inverse=True)[1:]
@@ -201,76 +185,6 @@ def evidence_gain(offsets, words, counts, atom, total, sums, group_total, is_mem
             other = max(other - counts[j], 0.0)
         gain += log_gamma(other + counts[j] + beta) - log_gamma(other + beta)
     return gain
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def attempt(offsets, words, counts, total, size, n_words, group, beta, omega, key):
-    """See `split_or_merge`; whether the groups have changed."""
-    n_atoms = size.size
-    i = int(streams.uniform(key, 0) * n_atoms)
-    j = int(streams.uniform(key, 1) * (n_atoms - 1))
-    j += j >= i
-    is_one = group[i] == group[j]
-    order = np.empty(n_atoms)
-    for a in range(n_atoms):
-        order[a] = streams.uniform(key, 2 + a)
-    sums = np.zeros((2, n_words))
-    totals, sizes = np.zeros(2), np.zeros(2)
-    side = np.full(n_atoms, -1)
-    log_q = 0.0
-    for seat, first in enumerate((i, j)):
-        side[first] = seat
-        join(offsets, words, counts, total, size, first, seat, sums, totals, sizes)
-    for a in np.argsort(order):
-        if side[a] >= 0 or (group[a] != group[i] and group[a] != group[j]):
-            continue
-        weight = np.empty(2)
-        for seat in range(2):
-            weight[seat] = evidence_gain(
-                offsets, words, counts, a, total[a], sums[seat], totals[seat], False, beta
-            ) + omega * (log_gamma(sizes[seat] + size[a]) - log_gamma(sizes[seat]))
-        log_first = -math.log1p(math.exp(min(weight[1] - weight[0], 700.0)))  # of the choice of seat 0
-        log_second = -math.log1p(math.exp(min(weight[0] - weight[1], 700.0)))
-        if is_one:
-            u = streams.uniform(key, 2 + n_atoms + a)
-            side[a] = 0 if math.log(max(u, 1e-300)) < log_first else 1
-        else:
-            side[a] = 0 if group[a] == group[i] else 1
-        log_q += log_first if side[a] == 0 else log_second
-        join(offsets, words, counts, total, size, a, side[a], sums, totals, sizes)
-    gain = -omega * log_gamma(sizes[0] + sizes[1]) - evidence(sums[0] + sums[1], totals[0] + totals[1], beta)
-    for seat in range(2):
-        gain += omega * log_gamma(sizes[seat]) + evidence(sums[seat], totals[seat], beta)
-    log_ratio = gain - log_q if is_one else log_q - gain
-    if math.log(max(streams.uniform(key, 2 + 2 * n_atoms), 1e-300)) >= log_ratio:
-        return False
-    if is_one:
-        empty = 0
-        while (group == empty).any():
-            empty += 1
-        group[side == 1] = empty
-    else:
-        group[side == 1] = group[i]
-    return True
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def join(offsets, words, counts, total, size, atom, seat, sums, totals, sizes):
-    """Add an atom to one of two groups that are being made."""
-    for k in range(offsets[atom], offsets[atom + 1]):
-        sums[seat, words[k]] += counts[k]
-    totals[seat] += total[atom]
-    sizes[seat] += size[atom]
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def evidence(sums, total, beta):
-    """E(N) in nats for sums float64[V]."""
-    log_p = log_gamma(sums.size * beta) - log_gamma(sums.size * beta + total)
-    for w in range(sums.size):
-        if sums[w] > 0.0:
-            log_p += log_gamma(sums[w] + beta) - log_gamma(beta)
-    return log_p
 
 
 def log_target(rows: AtomRows, group: Array, beta: float, omega: float) -> float:

@@ -44,7 +44,6 @@ class Step(IntEnum):
     CALIBRATED_DOCUMENTS = 20  # a number a document
     SAMPLE = 21  # a number a document
     NUMBERS = 22
-    GROUP_SPLITS = 23
 
 
 @njit(cache=True, nogil=True)

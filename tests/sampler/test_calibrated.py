@@ -20,7 +20,7 @@ from sampler.checkpoint import CheckpointError, pack, unpack
 from sampler.consensus import NONE
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.granularity import Scores
-from sampler.grouping import log_target, no_gains, regroup, split_or_merge
+from sampler.grouping import log_target, regroup
 from sampler.hyperparameters import CALIBRATED_LIMITS, Hyperparameters
 from sampler.metrics import nmi
 from sampler.state import Kernel
@@ -186,7 +186,7 @@ def test_a_draw_tells_the_groups_that_its_state_has() -> None:
             np.testing.assert_array_equal(answers == NONE, corpus.labels != UNLABELED)
 
 
-def test_a_sweep_takes_the_groups_of_its_setting_one_sweep_and_one_attempt_further_and_leaves_the_others() -> None:
+def test_a_sweep_takes_the_groups_of_its_setting_one_gibbs_sweep_further_and_leaves_the_others() -> None:
     corpus, n_changes = hard(), 0
     found = found_in(corpus)
     with Workers() as workers:
@@ -196,10 +196,7 @@ def test_a_sweep_takes_the_groups_of_its_setting_one_sweep_and_one_attempt_furth
             [draw] = swept(corpus, found, state, 1, workers)
             setting, key = found.settings[draw.setting], stream(SEED, 0, sweep, Step.GROUPS)
             rows, before = state.atoms[setting.weighting, setting.smoothing].rows, expected[draw.setting]
-            after = regroup(rows, before, setting.smoothing, [setting.power], 1, key)[0]
-            key = stream(SEED, 0, sweep, Step.GROUP_SPLITS)
-            none = no_gains(before.size)
-            expected[draw.setting] = split_or_merge(rows, after, setting.smoothing, setting.power, key, none)
+            expected[draw.setting] = regroup(rows, before, setting.smoothing, [setting.power], 1, key)[0]
             assert state.groups.keys() == expected.keys()
             for s, groups in state.groups.items():
                 np.testing.assert_array_equal(groups, expected[s])

@@ -11,7 +11,7 @@ from scipy.special import gammaln, softmax
 from sampler import streams
 from sampler.atoms import Atoms
 from sampler.corpus import Array
-from sampler.grouping import AtomRows, atom_rows, log_gamma, log_target, no_gains, regroup, split_or_merge
+from sampler.grouping import AtomRows, atom_rows, log_gamma, log_target, no_gains, regroup
 from sampler.streams import Step
 
 FALSE_ALARM = 1e-4  # of one comparison, were the seed not fixed
@@ -167,45 +167,6 @@ def test_a_long_chain_visits_all_partitions_as_often_as_their_target_says(omega:
     assert expected.min() > 5.0 and target.max() < 0.7 and thin < 15
     statistic = ((visits - expected) ** 2 / expected).sum() * (1 - 0.01) / (1 + 0.01)
     assert scipy.stats.chi2.sf(statistic, len(states) - 1) > FALSE_ALARM
-
-
-@pytest.mark.parametrize("omega", [-0.5, 1.0])
-def test_an_attempt_to_split_or_to_merge_leaves_the_target_as_it_is(omega: float) -> None:
-    """Starts drawn from the enumerated target, one attempt each: what comes out is drawn from it too.
-
-    Independent draws of 15 partitions, so a chi-square with at most 14 degrees of freedom: below 40 but once in 4,000.
-    """
-    rows, states, n_attempts = rows_of(SMALL, SIZES), partitions(4), 20_000
-    target, _ = transitions(SMALL, SIZES, 0.4, omega)
-    starts = np.random.default_rng(38).choice(len(states), n_attempts, p=target)
-    counts, change = np.zeros(len(states)), np.zeros(n_attempts, np.int64)
-    for n, start in enumerate(starts):
-        key = streams.stream(38, 0, n, Step.GROUP_SPLITS)
-        group = split_or_merge(rows, np.array(states[start]), 0.4, omega, key, no_gains(4))
-        counts[states.index(tuple(group.tolist()))] += 1
-        change[n] = group.max() - max(states[start])
-    expected = n_attempts * target
-    often = expected >= 5
-    statistic = ((counts - expected)[often] ** 2 / expected[often]).sum()
-    assert statistic < 40
-    for step in (-1, 1):  # both are taken, and as often as each other in the long run
-        assert (change == step).mean() > 0.02
-    assert abs((change == 1).sum() - (change == -1).sum()) < 4 * np.sqrt((change != 0).sum())
-
-
-def test_gains_are_forgotten_when_an_attempt_is_taken() -> None:
-    rows, group = rows_of(SMALL, SIZES), np.arange(4) % 2
-    kept, anew, gains, n_taken = group, group, no_gains(4), 0
-    for sweep in range(60):
-        key, split = streams.stream(39, 0, sweep, Step.GROUPS), streams.stream(39, 0, sweep, Step.GROUP_SPLITS)
-        kept = regroup(rows, kept, 0.4, [0.5], 1, key, gains)[0]
-        before = kept
-        kept = split_or_merge(rows, kept, 0.4, 0.5, split, gains)
-        n_taken += not np.array_equal(before, kept)
-        anew = regroup(rows, anew, 0.4, [0.5], 1, key)[0]
-        anew = split_or_merge(rows, anew, 0.4, 0.5, split, no_gains(4))
-        np.testing.assert_array_equal(kept, anew)
-    assert n_taken > 5
 
 
 def plainly_regrouped(
