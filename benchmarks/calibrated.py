@@ -51,14 +51,9 @@ def run(corpus: Corpus, seed: int, workers: Workers, seconds: dict[str, float]) 
     """Take all steps of a job; `seconds` gets the time of each kind of unit."""
     hyperparameters = CalibratedHyperparameters()
     with timed(seconds, "atoms"):
-        runs = [
-            calibration_steps.atom_run(corpus, hyperparameters, seed, number, workers)
-            for number in range(calibration_steps.n_atom_runs(hyperparameters))
-        ]
+        runs = calibration_steps.all_atom_runs(corpus, hyperparameters, seed, workers)
     with timed(seconds, "calibrate"):
-        done: list[calibration_steps.Arrays] = []
-        for number in range(calibration_steps.n_calibration_steps(hyperparameters)):
-            done.append(calibration_steps.calibration_step(corpus, hyperparameters, seed, runs, done, number, workers))
+        done = calibration_steps.all_steps(corpus, hyperparameters, seed, runs, workers)
         calibration = calibration_steps.read(corpus, hyperparameters, seed, done)
     with timed(seconds, "chains"):
         states, traces = [], []
@@ -66,7 +61,7 @@ def run(corpus: Corpus, seed: int, workers: Workers, seconds: dict[str, float]) 
             state = calibrated.start(corpus, hyperparameters, calibration, seed, chain, workers)
             draws: list[calibrated.Draw] = []
             for _ in range(N_SWEEPS):
-                draws.append(calibrated.sweep(corpus, hyperparameters, calibration, state, workers))
+                draws.append(calibrated.sweep(corpus, calibration, state))
                 if state.n_sweeps > BURN_IN:
                     calibrated.keep(corpus, calibration, state)
             states.append(state)

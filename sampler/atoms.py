@@ -19,7 +19,7 @@ from numba import njit
 
 from sampler import lanes, streams
 from sampler.bags import Bags
-from sampler.blocks import LANES
+from sampler.blocks import LANES, padded
 from sampler.corpus import Array
 from sampler.streams import Step
 from sampler.workers import Workers
@@ -63,15 +63,14 @@ def seed_atoms(bags: Bags, unit_rows: Array, n_atoms: int, key: np.uint64, worke
         center = min(int(drawn), bags.n_documents - 1)
         own = slice(bags.offsets[center], bags.offsets[center + 1])
         column[bags.words[own]] = unit_rows[own]
-
         share(workers, bags.n_documents, approach_center, *rows, column, atom, cosine, nearest)
         column[bags.words[own]] = 0.0
+    even = np.zeros(n_atoms, np.float32)
     for _ in range(K_MEANS_ROUNDS):
-        centers = np.zeros((bags.n_words, -(-n_atoms // LANES) * LANES), np.float32)  # in whole lanes
+        centers = np.zeros((bags.n_words, padded(n_atoms)), np.float32)
         add_rows(bags.offsets, bags.words, unit_rows, nearest, centers)
         centers /= np.maximum(np.sqrt((centers.astype(np.float64) ** 2).sum(axis=0)), 1e-12).astype(np.float32)
-
-        share(workers, bags.n_documents, find_nearest, *rows, centers, n_atoms, nearest)
+        share(workers, bags.n_documents, find_best, *rows, centers, even, nearest)
     return nearest
 
 
@@ -92,16 +91,6 @@ def add_rows(offsets, words, values, atom, table):
     for d in range(atom.size):
         for e in range(offsets[d], offsets[d + 1]):
             table[words[e], atom[d]] += values[e]
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def find_nearest(offsets, words, values, centers, n_atoms, nearest, first, end):
-    """The center with the highest cosine, for documents that have a word."""
-    score = np.empty((1, centers.shape[1]), np.float32)
-    for d in range(first, end):
-        if offsets[d] < offsets[d + 1]:
-            products(words, values, offsets[d], offsets[d + 1], centers, score)
-            nearest[d] = np.argmax(score[0, :n_atoms])
 
 
 def count(bags: Bags, values: Array, atom: Array, n_atoms: int) -> Atoms:
@@ -125,7 +114,7 @@ def settle(
     counts = count(bags, values, atom, n_atoms)
     length = np.bincount(bags.document, values, minlength=bags.n_documents)
     rows = (bags.offsets, bags.words, values)
-    logs = np.zeros((bags.n_words, -(-n_atoms // LANES) * LANES), np.float32)  # in whole lanes
+    logs = np.zeros((bags.n_words, padded(n_atoms)), np.float32)
     logs[:, :n_atoms] = np.log(counts.words + np.float32(beta))
     with_words = np.flatnonzero(~bags.is_empty)
     for sweep in range(n_sweeps):
@@ -135,7 +124,6 @@ def settle(
         for b in range(N_BATCHES):
             batch = np.sort(order[b::N_BATCHES])
             chosen = np.empty(batch.size, np.int32)
-
             log_total = np.log(bags.n_words * beta + np.maximum(counts.total, 0.0))
             log_size = np.log(np.maximum(counts.size, TINY))
             share(
@@ -221,19 +209,19 @@ def move(offsets, words, values, length, batch, chosen, atom, counts, total, siz
 def assign(bags: Bags, values: Array, atoms: Atoms, beta: float, workers: Workers) -> Array:
     """int32[D]: the most likely atom of documents that are in none; 0 for empty ones."""
     n_atoms = atoms.size.size
-    logs = np.zeros((bags.n_words, -(-n_atoms // LANES) * LANES), np.float32)  # in whole lanes
+    logs = np.zeros((bags.n_words, padded(n_atoms)), np.float32)
     logs[:, :n_atoms] = np.log(atoms.words + np.float32(beta)) - np.log(bags.n_words * beta + atoms.total)
     log_size = np.log(np.maximum(atoms.size, 1e-9)).astype(np.float32)
     found = np.zeros(bags.n_documents, np.int32)
-    share(workers, bags.n_documents, find_most_likely, bags.offsets, bags.words, values, logs, log_size, found)
+    share(workers, bags.n_documents, find_best, bags.offsets, bags.words, values, logs, log_size, found)
     return found
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def find_most_likely(offsets, words, values, logs, log_size, found, first, end):
-    """The atom with the highest log probability."""
-    score = np.empty((1, logs.shape[1]), np.float32)
+def find_best(offsets, words, values, table, head_start, found, first, end):
+    """For documents that have a word the column whose product with them, and head start float32[A], is the highest."""
+    score = np.empty((1, table.shape[1]), np.float32)
     for d in range(first, end):
         if offsets[d] < offsets[d + 1]:
-            products(words, values, offsets[d], offsets[d + 1], logs, score)
-            found[d] = np.argmax(score[0, : log_size.size] + log_size)
+            products(words, values, offsets[d], offsets[d + 1], table, score)
+            found[d] = np.argmax(score[0, : head_start.size] + head_start)

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from sampler.blocks import sorted_words
 from sampler.corpus import Array, Corpus
 
 WEIGHTINGS = 2  # of effective counts: flat, and by inverse document frequency
@@ -38,35 +39,34 @@ class Bags(NamedTuple):
 
 def bag(corpus: Corpus) -> Bags:
     """The corpus as bags."""
-    offsets = count_distinct(corpus.words, corpus.offsets)
+    in_order = sorted_words(corpus)
+    offsets = count_distinct(in_order, corpus.offsets)
     words, counts = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.int32)
-    fill(corpus.words, corpus.offsets, offsets, words, counts)
+    fill(in_order, corpus.offsets, offsets, words, counts)
     return Bags(offsets, words, counts, corpus.n_words)
 
 
 @njit(cache=True, nogil=True)
 def count_distinct(words, offsets):
-    """int64[D + 1]: where the distinct words of each document begin."""
+    """int64[D + 1]: where the distinct ones of each document's ascending words begin."""
     ends = np.zeros(offsets.size, np.int64)
     for d in range(offsets.size - 1):
-        own = np.sort(words[offsets[d] : offsets[d + 1]])
         n_distinct = 0
-        for i in range(own.size):
-            n_distinct += i == 0 or own[i] != own[i - 1]
+        for i in range(offsets[d], offsets[d + 1]):
+            n_distinct += i == offsets[d] or words[i] != words[i - 1]
         ends[d + 1] = ends[d] + n_distinct
     return ends
 
 
 @njit(cache=True, nogil=True)
 def fill(words, offsets, ends, distinct, counts):
-    """Write the distinct words of each document and their numbers."""
+    """Write the distinct ones of each document's ascending words, and their numbers."""
     for d in range(offsets.size - 1):
-        own = np.sort(words[offsets[d] : offsets[d + 1]])
         e = ends[d] - 1
-        for i in range(own.size):
-            if i == 0 or own[i] != own[i - 1]:
+        for i in range(offsets[d], offsets[d + 1]):
+            if i == offsets[d] or words[i] != words[i - 1]:
                 e += 1
-                distinct[e], counts[e] = own[i], 0
+                distinct[e], counts[e] = words[i], 0
             counts[e] += 1
 
 

@@ -73,7 +73,7 @@ class BlockedState(State):
         few = some_documents(corpus, course.seed, course.chain)
         assignments = first_assignments(few, hyperparameters, course.seed, course.chain)
         found = recount(few, assignments, hyperparameters.n_topics)
-        bags, n_slots = blocks.bag(corpus), padded(assignments.identity.size + 1)
+        bags, n_slots = blocks.bag(corpus), blocks.padded(assignments.identity.size + 1)
         lengths = np.diff(bags.first_token)
         # Any category will do for documents to come from; a slot that is served by nobody would not be left.
         anywhere = np.full(bags.document.size, found.category_tables.argmax(), np.uint16)
@@ -181,7 +181,7 @@ class BlockedState(State):
         """Have slots for all categories and `n_free` more, and not too many. The order of categories stays."""
         is_new = self.counts.category_tables > 0
         is_new[: corpus.n_known] = False
-        wanted = padded(corpus.n_known + int(np.count_nonzero(is_new)) + n_free)
+        wanted = blocks.padded(corpus.n_known + int(np.count_nonzero(is_new)) + n_free)
         if self.numbers.size - LANES <= wanted <= self.numbers.size:
             return
         if wanted > MAX_SLOTS:
@@ -476,11 +476,6 @@ def no_topics(n_words: int, n_topics: int) -> WordTopics:
     """Rows without a topic."""
     shape = (n_words, n_topics)
     return WordTopics(np.zeros(shape, np.uint16), np.zeros(shape, np.int32), np.zeros(n_words, np.int32))
-
-
-def padded(n_slots: int) -> int:
-    """The least multiple of LANES with room for so many categories."""
-    return -(-n_slots // LANES) * LANES
 
 
 def sizes_of(bags: Bags) -> Sizes:

@@ -87,6 +87,11 @@ def ascend(corpus):
     return True
 
 
+def padded(n_slots: int) -> int:
+    """The least multiple of LANES with room for so many categories, or whatever else lies side by side."""
+    return -(-n_slots // LANES) * LANES
+
+
 @njit(cache=True, nogil=True)
 def sorted_words(corpus):
     """int32[N]: the words of the corpus, in each document ascending."""

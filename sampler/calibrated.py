@@ -110,10 +110,7 @@ def spread(calibrated: Calibration, own: Array, weighting: int, smoothing: float
     return atom
 
 
-def sweep(
-    corpus: Corpus, hyperparameters: CalibratedHyperparameters, calibrated: Calibration, state: CalibratedState,
-    workers: Workers,
-) -> Draw:  # fmt: skip
+def sweep(corpus: Corpus, calibrated: Calibration, state: CalibratedState) -> Draw:
     """Draw a setting, sweep its groups, and name them by the documents that they share with groups seen before."""
     state.n_sweeps += 1
     if not state.groups:
@@ -234,9 +231,7 @@ def dump(state: CalibratedState) -> bytes:
     return pack(facts, arrays)
 
 
-def load(
-    corpus: Corpus, hyperparameters: CalibratedHyperparameters, calibrated: Calibration, data: bytes
-) -> CalibratedState:
+def load(corpus: Corpus, calibrated: Calibration, data: bytes) -> CalibratedState:
     """The state that was dumped. Raises CheckpointError for another corpus or damaged bytes."""
     facts, arrays = unpack(data)
     if facts["corpus"] != fingerprint(corpus):

@@ -89,6 +89,23 @@ def calibration_step(
     return {"groups": groups}
 
 
+def all_atom_runs(
+    corpus: Corpus, hyperparameters: CalibratedHyperparameters, seed: int, workers: Workers
+) -> list[Arrays]:  # fmt: skip
+    """The results of all steps of `atoms`, for whoever keeps none of them."""
+    return [atom_run(corpus, hyperparameters, seed, n, workers) for n in range(n_atom_runs(hyperparameters))]
+
+
+def all_steps(
+    corpus: Corpus, hyperparameters: CalibratedHyperparameters, seed: int, runs: list[Arrays], workers: Workers
+) -> list[Arrays]:
+    """The results of all steps of `calibrate`, for whoever keeps none of them."""
+    done: list[Arrays] = []
+    for number in range(n_calibration_steps(hyperparameters)):
+        done.append(calibration_step(corpus, hyperparameters, seed, runs, done, number, workers))
+    return done
+
+
 def learned_in(done: list[Arrays]) -> Propensity:
     """The result of the first step."""
     return Propensity(float(done[0]["rate"]), done[0]["known"], done[0]["category"], done[0]["certainty"])

@@ -41,12 +41,13 @@ def power_step(
     `probability`  float64, share of the kept draws in which a new category has at least half of them
     """
     hidden_corpus = hide(corpus, category)
-    calibration = calibrate(hidden_corpus, hyperparameters, seed, runs, workers)
+    done = calibration_steps.all_steps(hidden_corpus, hyperparameters, seed, runs, workers)
+    calibration = calibration_steps.read(hidden_corpus, hyperparameters, seed, done)
     hidden = np.flatnonzero((corpus.labels == category) & ~bag(corpus).is_empty)
     state = calibrated.start(hidden_corpus, hyperparameters, calibration, seed, 0, workers)
     numbers, seen = [], []
     for _ in range(N_SWEEPS):
-        draw = calibrated.sweep(hidden_corpus, hyperparameters, calibration, state, workers)
+        draw = calibrated.sweep(hidden_corpus, calibration, state)
         if state.n_sweeps > BURN_IN:
             calibrated.keep(hidden_corpus, calibration, state)
             numbers.append(draw.n_categories)
@@ -54,16 +55,6 @@ def power_step(
     traces = {"the number of categories": np.array([numbers], np.float64)}
     conclusion = calibrated_answers.conclude(hidden_corpus, hyperparameters, calibration, [state], traces, workers)
     return {**judge(hidden_corpus, conclusion, hidden, category), "probability": np.asarray(np.mean(seen))}
-
-
-def calibrate(
-    corpus: Corpus, hyperparameters: CalibratedHyperparameters, seed: int, runs: list[Arrays], workers: Workers
-) -> Calibration:
-    """The calibration of a corpus after all of its steps."""
-    done: list[Arrays] = []
-    for number in range(calibration_steps.n_calibration_steps(hyperparameters)):
-        done.append(calibration_steps.calibration_step(corpus, hyperparameters, seed, runs, done, number, workers))
-    return calibration_steps.read(corpus, hyperparameters, seed, done)
 
 
 def is_seen(corpus: Corpus, calibration: Calibration, state: CalibratedState, hidden: Array) -> bool:

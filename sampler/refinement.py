@@ -12,7 +12,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from sampler.bags import Bags, tf_idf
-from sampler.consensus import NONE, Consensus
+from sampler.consensus import NONE, Consensus, index_categories
 from sampler.corpus import UNLABELED, Array
 from sampler.hyperparameters import CalibratedHyperparameters
 from sampler.regression import Rows, cross_fit, folds, no_weights
@@ -90,11 +90,10 @@ def consensus_of(refined: Refined, labels: Array, n_known: int) -> tuple[Consens
     the answer for a document.
     """
     is_free = labels == UNLABELED
-    size = np.bincount(refined.category[is_free & (refined.category != NONE)], minlength=refined.probability.shape[1])
-    new = n_known + np.flatnonzero(size[n_known:])
-    column = np.concatenate([np.arange(n_known), new[np.argsort(-size[new], kind="stable")]]).astype(np.int64)
-    index = np.full(size.size + 1, NONE)
-    index[column] = np.arange(column.size)
+    answers = refined.category[is_free & (refined.category != NONE)]
+    index = index_categories(n_known, answers, np.arange(refined.probability.shape[1]))
+    exists = np.flatnonzero(index != NONE)
+    column = exists[np.argsort(index[exists])]
     category = index[refined.category]
     has_words = np.flatnonzero(category != NONE)
     others = refined.probability[:, column]

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from sampler import lanes, streams
-from sampler.blocks import LANES
+from sampler.blocks import LANES, padded
 from sampler.corpus import Array
 from sampler.streams import Step
 from sampler.workers import Workers
@@ -58,7 +58,7 @@ def folds(n_documents: int, n_folds: int, seed: int, number: int) -> Array:
 
 def no_weights(rows: Rows, n_targets: int, n_folds: int) -> Array:
     """float32[folds, n_columns + 1, T']: where fits begin; T' is T rounded up to whole lanes, the rest stays 0."""
-    return np.zeros((n_folds, rows.n_columns + 1, -(-n_targets // LANES) * LANES), np.float32)
+    return np.zeros((n_folds, rows.n_columns + 1, padded(n_targets)), np.float32)
 
 
 def cross_fit(

@@ -5,7 +5,7 @@ from typing import Any, get_args
 import numpy as np
 
 from sampler import calibration_steps
-from sampler.corpus import UNLABELED, Array, Corpus
+from sampler.corpus import UNLABELED, Corpus
 from sampler.hyperparameters import CalibratedHyperparameters, Hyperparameters
 from sampler.state import Kernel
 from sampler.workers import Workers
@@ -36,14 +36,9 @@ def run_chain(model: Model[Any], workers: Workers) -> None:
 
 def small_calibrated(corpus: Corpus, workers: Workers) -> Calibrated:
     """The calibrated model after all its steps."""
-    runs = [
-        calibration_steps.atom_run(corpus, FEW_ATOMS, 0, n, workers)
-        for n in range(calibration_steps.n_atom_runs(FEW_ATOMS))
-    ]
-    done: list[dict[str, Array]] = []
-    for number in range(calibration_steps.n_calibration_steps(FEW_ATOMS)):
-        done.append(calibration_steps.calibration_step(corpus, FEW_ATOMS, 0, runs, done, number, workers))
-    return Calibrated(corpus, FEW_ATOMS, 0, runs, done)
+    runs = calibration_steps.all_atom_runs(corpus, FEW_ATOMS, 0, workers)
+    done = calibration_steps.all_steps(corpus, FEW_ATOMS, 0, runs, workers)
+    return Calibrated(corpus, FEW_ATOMS, 0, done)
 
 
 def small_corpus() -> Corpus:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 import numpy as np
 from sqlalchemy.orm import Session
 
-from app.models import AtomRun, CalibrationStep, Job
+from app.models import CalibrationStep, Job
 from sampler import calibrated, calibrated_answers, calibration_steps, chain, checkpoint, consensus
 from sampler.calibrated import CalibratedState
 from sampler.calibrated_answers import Audit
@@ -125,23 +125,18 @@ class Calibrated:
         corpus: Corpus,
         hyperparameters: CalibratedHyperparameters,
         seed: int,
-        runs: list[Arrays],
         done: list[Arrays],
     ) -> None:
-        """`runs` and `done` are the results of all steps of atoms and of calibrate."""
-        self.corpus, self.hyperparameters, self.seed, self.runs, self.done = corpus, hyperparameters, seed, runs, done
+        """`done` are the results of all steps of calibrate."""
+        self.corpus, self.hyperparameters, self.seed, self.done = corpus, hyperparameters, seed, done
 
     @classmethod
     def of(cls, session: Session, job: Job, corpus: Corpus) -> Self:
         """The model with what the steps of its job have found. Raises CheckpointError."""
         hyperparameters, seed = calibrated_hyperparameters(job), job.settings["seed"]
-        words = calibration_steps.words_digest(corpus)
-        runs = step_rows.read_all(
-            session, AtomRun, atom_key(job, words), calibration_steps.n_atom_runs(hyperparameters)
-        )
         n_steps = calibration_steps.n_calibration_steps(hyperparameters)
         done = step_rows.read_all(session, CalibrationStep, {"job_id": job.id}, n_steps)
-        return cls(corpus, hyperparameters, seed, runs, done)
+        return cls(corpus, hyperparameters, seed, done)
 
     @cached_property
     def calibration(self) -> Calibration:
@@ -154,7 +149,7 @@ class Calibrated:
 
     def sweep(self, state: CalibratedState, workers: Workers) -> calibrated.Draw:
         """Advance a chain by one sweep, in place."""
-        return calibrated.sweep(self.corpus, self.hyperparameters, self.calibration, state, workers)
+        return calibrated.sweep(self.corpus, self.calibration, state)
 
     def keep(self, state: CalibratedState) -> None:
         """Add the state's answers to the tally of kept draws."""
@@ -166,7 +161,7 @@ class Calibrated:
 
     def load(self, data: bytes) -> CalibratedState:
         """The state that was dumped. Raises CheckpointError."""
-        return calibrated.load(self.corpus, self.hyperparameters, self.calibration, data)
+        return calibrated.load(self.corpus, self.calibration, data)
 
     def conclude(self, states: Sequence[CalibratedState], traces: Traces, workers: Workers) -> Conclusion:
         """The answers of all chains together, and the topics of their categories."""

@@ -63,13 +63,8 @@ def calibrate(
     corpus: Corpus, workers: Workers, hyperparameters: CalibratedHyperparameters = QUICK, seed: int = 3
 ) -> tuple[list[Arrays], list[Arrays], Calibration]:
     """The atoms, the results of the steps, and the calibration of a corpus."""
-    runs = [
-        calibration_steps.atom_run(corpus, hyperparameters, seed, number, workers)
-        for number in range(calibration_steps.n_atom_runs(hyperparameters))
-    ]
-    done: list[Arrays] = []
-    for number in range(calibration_steps.n_calibration_steps(hyperparameters)):
-        done.append(calibration_steps.calibration_step(corpus, hyperparameters, seed, runs, done, number, workers))
+    runs = calibration_steps.all_atom_runs(corpus, hyperparameters, seed, workers)
+    done = calibration_steps.all_steps(corpus, hyperparameters, seed, runs, workers)
     return runs, done, calibration_steps.read(corpus, hyperparameters, seed, done)
 
 
@@ -80,7 +75,7 @@ def swept(
     """Sweep a chain, every draw kept; returns the draws."""
     draws = []
     for _ in range(n_sweeps):
-        draws.append(calibrated.sweep(corpus, hyperparameters, found, state, workers))
+        draws.append(calibrated.sweep(corpus, found, state))
         calibrated.keep(corpus, found, state)
     return draws
 

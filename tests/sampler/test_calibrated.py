@@ -99,13 +99,13 @@ def test_a_chain_resumed_after_every_sweep_is_the_uninterrupted_one() -> None:
         data = dump(start(corpus, QUICK, found, SEED, 0, two))
         for _ in range(12):
             assert data == dump(whole)
-            cut = load(corpus, QUICK, found, data)
+            cut = load(corpus, found, data)
             draws = swept(corpus, found, whole, 1, one), swept(corpus, found, cut, 1, two)
             assert draws[0] == draws[1] and cut.digest == whole.digest
             for part, same in zip(cut.tally, whole.tally, strict=True):
                 np.testing.assert_array_equal(part, same)
             data = dump(cut)
-            back = load(corpus, QUICK, found, data)
+            back = load(corpus, found, data)
             expected = calibrated.document_categories(corpus, found, whole)
             np.testing.assert_array_equal(calibrated.document_categories(corpus, found, back), expected)
     assert whole.tally.n_draws == 12 and len(whole.members) > 1
@@ -149,7 +149,7 @@ def test_known_documents_and_settings_are_drawn_by_their_chances() -> None:
     with Workers() as workers:
         state = start(corpus, QUICK, found, SEED, 0, workers)
         for _ in range(n_sweeps):
-            settings.append(calibrated.sweep(corpus, QUICK, found, state, workers).setting)
+            settings.append(calibrated.sweep(corpus, found, state).setting)
             known_hits += calibrated.document_categories(corpus, found, state) == found.learned.category
     chance = found.learned.known.astype(float)
     mixed = (corpus.labels == UNLABELED) & (chance > 0.05) & (chance < 0.95)
@@ -235,12 +235,12 @@ def checkpoint() -> tuple[Corpus, Calibration, bytes]:
 
 def test_damaged_bytes_are_refused(checkpoint: tuple[Corpus, Calibration, bytes]) -> None:
     corpus, found, data = checkpoint
-    load(corpus, QUICK, found, data)
+    load(corpus, found, data)
     rng = np.random.default_rng(101)
     flipped = [bytes(b ^ (i == at) for i, b in enumerate(data)) for at in rng.integers(0, len(data), 20)]
     for damaged in (b"", data[:5], data[:-1], data + b"x", data[len(data) // 2 :], *flipped):
         with pytest.raises(CheckpointError):
-            load(corpus, QUICK, found, damaged)
+            load(corpus, found, damaged)
 
 
 def test_a_checkpoint_of_another_corpus_or_model_is_refused(checkpoint: tuple[Corpus, Calibration, bytes]) -> None:
@@ -249,11 +249,11 @@ def test_a_checkpoint_of_another_corpus_or_model_is_refused(checkpoint: tuple[Co
     labels[0] = UNLABELED
     for other in (corpus._replace(labels=labels), four_categories().corpus):
         with pytest.raises(CheckpointError, match="another corpus"):
-            load(other, QUICK, found_in(other), data)
+            load(other, found_in(other), data)
     model = Hyperparameters(n_topics=2)
     for kernel in get_args(Kernel):
         with pytest.raises(CheckpointError):
-            load(corpus, QUICK, found, topics.dump(corpus, chain.start(corpus, model, 1, 0, kernel)))
+            load(corpus, found, topics.dump(corpus, chain.start(corpus, model, 1, 0, kernel)))
     with pytest.raises(CheckpointError):
         topics.load(corpus, model, data)
 
@@ -267,7 +267,7 @@ def test_a_checkpoint_under_another_calibration_is_refused(checkpoint: tuple[Cor
     fewer = found._replace(new_side=found.new_side._replace(documents=found.new_side.documents[:-1]))
     for other in (other_weights, fewer):
         with pytest.raises(CheckpointError):
-            load(corpus, QUICK, other, data)
+            load(corpus, other, data)
 
 
 DAMAGES: dict[str, tuple[str, Callable[[Array], Array]]] = {
@@ -290,10 +290,10 @@ def test_arrays_that_could_not_be_of_this_corpus_are_refused_whatever_their_chec
     facts, arrays = unpack(data)
     name, change = DAMAGES[damage]
     with pytest.raises(CheckpointError):
-        load(corpus, QUICK, found, pack(facts, {**arrays, name: change(arrays[name])}))
+        load(corpus, found, pack(facts, {**arrays, name: change(arrays[name])}))
     del arrays[name]
     with pytest.raises(CheckpointError):
-        load(corpus, QUICK, found, pack(facts, arrays))
+        load(corpus, found, pack(facts, arrays))
 
 
 def random_documents(n_documents: int) -> list[list[int]]:
@@ -344,7 +344,7 @@ def test_a_corpus_at_a_limit_has_an_answer_without_an_error_or_a_warning(limit: 
         warnings.simplefilter("error")
         found = answer(corpus, workers, n_sweeps=3)
         for state in found.states:
-            assert dump(load(corpus, QUICK, found.calibration, dump(state))) == dump(state)
+            assert dump(load(corpus, found.calibration, dump(state))) == dump(state)
     consensus, is_free = found.conclusion.consensus, corpus.labels == UNLABELED
     has_answer = ~is_free | (corpus.lengths > 0)
     np.testing.assert_array_equal(consensus.category == NONE, ~has_answer)
