@@ -15,9 +15,9 @@ from tests.faults.programs import Program
 from tests.faults.servers import wait_for
 from tests.faults.service import LEASE_SECONDS, Service
 
-__all__ = ["JOB", "LEASE_SECONDS", "SWEEPS", "Held", "Report", "Stack", "rounded"]
+__all__ = ["JOB", "LEASE_SECONDS", "SWEEPS", "TWO_CHAINS", "Held", "Report", "Stack", "rounded"]
 
-SWEEPS = 400  # seconds of one core, so that a fault finds the job at work
+SWEEPS = 600  # a second or more of one core, so that a fault finds the job at work
 JOB = {
     "sweeps": SWEEPS,
     "burn_in": 100,
@@ -25,6 +25,8 @@ JOB = {
     "seed": 7,
     "hyperparameters": {"n_topics": 16, "n_start": 3},
 }
+# The first chain is still at work when a worker that was just started has loaded its kernels for the second.
+TWO_CHAINS = {"chains": 2, "sweeps": 2_000}
 GRAIN_OF_LOCKS = 0.02  # seconds: longer than a transaction of another process takes
 MID_JOB = 25  # sweeps, saved, at which a fault comes
 
@@ -106,7 +108,7 @@ class Stack(Service):
 
         def reached() -> bool:
             units = self.units(job_id)
-            assert all(unit.n_sweeps < SWEEPS for unit in units), "the job was over before the fault"
+            assert all(unit.status != "done" for unit in units), "the job was over before the fault"
             return all(unit.n_sweeps >= MID_JOB and unit.status == "running" for unit in units)
 
         wait_for(reached, f"job {job_id} reaches {MID_JOB} sweeps")

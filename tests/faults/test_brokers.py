@@ -3,7 +3,7 @@
 import time
 
 from tests.faults.servers import wait_for
-from tests.faults.stack import Report, Stack, rounded
+from tests.faults.stack import TWO_CHAINS, Report, Stack, rounded
 
 N_COPIES = 20
 
@@ -40,7 +40,7 @@ def test_kill_of_the_broker_and_a_job_submitted_while_it_is_down(stack: Stack, r
 
 
 def test_loss_of_all_messages(stack: Stack, report: Report) -> None:
-    busy = stack.submit(chains=2)
+    busy = stack.submit(**TWO_CHAINS)
     stack.reach(busy)
     waiting = stack.submit()
     wait_for(lambda: stack.broker.n_pending() == 1, "a message waits for a worker")
@@ -52,5 +52,5 @@ def test_loss_of_all_messages(stack: Stack, report: Report) -> None:
     aged = time.monotonic()
     sent_again = stack.start_seconds(waiting, aged)
     report(takeover_seconds=rounded(progress), sent_again_seconds=rounded(sent_again), sweeps_lost=0)
-    stack.check(busy, chains=2)
+    stack.check(busy, **TWO_CHAINS)
     stack.check(waiting)

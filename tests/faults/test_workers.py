@@ -10,7 +10,7 @@ from sqlalchemy import select
 from app.models import Checkpoint, Draw, Unit
 from tests.faults.programs import Program
 from tests.faults.servers import wait_for
-from tests.faults.stack import LEASE_SECONDS, Report, Stack, rounded
+from tests.faults.stack import LEASE_SECONDS, TWO_CHAINS, Report, Stack, rounded
 
 QUICK_EXIT = 10.0  # seconds from SIGTERM to the end, on a machine that is busy with other things
 POISONED = 3  # claims without a save
@@ -57,7 +57,7 @@ def test_kill_of_a_whole_worker(stack: Stack, report: Report) -> None:
 
 
 def test_kill_of_every_worker_at_once(stack: Stack, report: Report) -> None:
-    job_id = stack.submit(chains=2)
+    job_id = stack.submit(**TWO_CHAINS)
     held = stack.reach(job_id)
     assert stack.get(f"/v1/jobs/{job_id}")["progress"]["note"] is None
     for worker in stack.workers.values():
@@ -69,7 +69,7 @@ def test_kill_of_every_worker_at_once(stack: Stack, report: Report) -> None:
     for worker in stack.workers.values():
         worker.start()
     takeover = max(stack.takeover_seconds(unit, started) for unit in held)
-    stack.check(job_id, chains=2)
+    stack.check(job_id, **TWO_CHAINS)
     report(takeover_seconds=rounded(takeover), sweeps_lost=round(max(unit.sweeps_lost for unit in held)))
 
 
