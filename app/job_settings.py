@@ -130,6 +130,7 @@ class CalibratedIn(BaseModel):
     n_folds: int = calibrated("n_folds")
     known_penalty: float = calibrated("known_penalty")
     category_penalty: float = calibrated("category_penalty")
+    balance: float = calibrated("balance")
     n_refinements: int = calibrated("n_refinements")
     smoothing_center: float = calibrated("smoothing_center")
     smoothing_weight: float = calibrated("smoothing_weight")

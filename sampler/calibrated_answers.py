@@ -52,7 +52,7 @@ def conclude(
     consensus, column = consensus_of(refined, corpus.labels, corpus.n_known)
     chains = [pooling.read(corpus, state.tally) for state in states]
     stability, category_stability = pooling.stability(corpus, consensus, chains)
-    consensus = reckon_with(consensus, stability, category_stability)
+    consensus = reckon_with(consensus, corpus.n_known, category_stability, calibrated.scores.blind_share)
     answered = pooled._replace(consensus=consensus, stability=stability, category_stability=category_stability)
     verdict = pooling.verdict(answered, traces)
     diagnostics = {
@@ -66,19 +66,23 @@ def conclude(
     )
 
 
-def reckon_with(consensus: Consensus, stability: Array, category_stability: Array) -> Consensus:
-    """The answers with their probabilities times the share of its company that a document keeps.
+def reckon_with(consensus: Consensus, n_known: int, category_stability: Array, blind_share: float) -> Consensus:
+    """The answers with their probabilities times the chance that their categories are as the answer has them.
 
-    The regressions take the categories for certain. Of two sets of one size with Jaccard index J, each shares
-    2 J / (1 + J) with the other: so likely are the categories themselves as the answer has them. J is the mean of what
-    the chains say of the document and of its category.
+    The regressions take the categories for certain. Two things tell how far that is true, and their mean is taken:
+
+    - the chains: of two sets of one size with Jaccard index J, each shares 2 J / (1 + J) with the other; J is the
+      category's stability, 1 where it is not known;
+    - the labels: known categories are theirs; a new one is as right as the known ones are when their labels are hidden.
     """
-    of_category = np.append(category_stability, np.nan)[consensus.category]  # NONE takes the last one
-    jaccard = (stability + of_category) / 2.0
-    share = np.where(np.isnan(jaccard), 1.0, 2.0 * jaccard / (1.0 + jaccard))
+    jaccard = np.where(np.isnan(category_stability), 1.0, category_stability)
+    by_chains = 2.0 * jaccard / (1.0 + jaccard)
+    by_labels = np.ones(consensus.n_categories)
+    by_labels[n_known:] = by_chains[n_known:] if np.isnan(blind_share) else blind_share
+    chance = np.append((by_chains + by_labels) / 2.0, 1.0)  # NONE takes the last one
     return consensus._replace(
-        probability=np.minimum(consensus.probability * share, 1.0),
-        runner_up_probability=np.minimum(consensus.runner_up_probability * share, 1.0),
+        probability=consensus.probability * chance[consensus.category],
+        runner_up_probability=consensus.runner_up_probability * chance[consensus.runner_up],
     )
 
 

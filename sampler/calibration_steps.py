@@ -108,7 +108,7 @@ def all_steps(
 
 def learned_in(done: list[Arrays]) -> Propensity:
     """The result of the first step."""
-    return Propensity(float(done[0]["rate"]), done[0]["known"], done[0]["category"], done[0]["certainty"])
+    return Propensity(float(done[0]["rate"]), done[0]["known"], done[0]["category"])
 
 
 class Calibration(NamedTuple):

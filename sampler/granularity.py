@@ -146,6 +146,15 @@ class Scores(NamedTuple):
     weight: Array  # of the kept ones, 0 for the rest; they sum to 1
     found: Array  # int64[S, starts], known categories that come back as a group of their own
     parts: Array  # int64[S, starts], groups of known documents that count but are no category
+    right: Array  # float64[S, starts], share of the labeled documents that come back in their category's group
+
+    @property
+    def blind_share(self) -> float:
+        """Share of the known documents that are right when the labels are hidden, over all kept settings; NaN if none.
+
+        New documents, which have no label to hide, cannot be expected to fare better.
+        """
+        return float(self.weight @ self.right.mean(axis=1))
 
 
 def score(
@@ -174,21 +183,26 @@ def score(
     kept = order[total[order] >= best - hyperparameters.score_window]
     weight = np.zeros(total.size)
     weight[kept] = np.exp((total[kept] - best) / hyperparameters.score_scale)
-    found, parts = np.zeros((total.size, len(known)), np.int64), np.zeros((total.size, len(known)), np.int64)
+    found, parts, right = (np.zeros((total.size, len(known)), kind) for kind in (np.int64, np.int64, np.float64))
     for i, groups in enumerate(known):
         for s in kept:
-            found[s, i], parts[s, i] = come_back(labels, groups[s], n_known)
-    return Scores(given_back, stability, total, weight / weight.sum(), found, parts)
+            found[s, i], parts[s, i], right[s, i] = come_back(labels, groups[s], n_known)
+    return Scores(given_back, stability, total, weight / weight.sum(), found, parts, right)
 
 
-def come_back(labels: Array, groups: Array, n_known: int) -> tuple[int, int]:
-    """How many known categories have a group of their own, with Jaccard index SAME; how many other groups count."""
+def come_back(labels: Array, groups: Array, n_known: int) -> tuple[int, int, float]:
+    """How many known categories have a group of their own, with Jaccard index SAME; how many other groups count.
+
+    And the share of the documents that are in the group matched to their category, one to one; NaN if there are none.
+    """
     table = np.zeros((n_known, int(groups.max()) + 1 if groups.size else 0))
     np.add.at(table, (labels, groups), 1.0)
     sizes = table.sum(axis=0)
     alike = table / np.maximum(table.sum(axis=1)[:, None] + sizes[None, :] - table, 1.0)
-    n_found = int(np.count_nonzero(alike[linear_sum_assignment(-alike)] >= SAME))
-    return n_found, max(n_that_count(sizes) - n_found, 0)
+    matched = linear_sum_assignment(-alike)
+    n_found = int(np.count_nonzero(alike[matched] >= SAME))
+    right = float(table[matched].sum() / labels.size) if labels.size else np.nan
+    return n_found, max(n_that_count(sizes) - n_found, 0), right
 
 
 def n_that_count(sizes: Array) -> int:

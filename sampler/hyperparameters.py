@@ -65,6 +65,7 @@ CALIBRATED_LIMITS: dict[str, tuple[float, float]] = {
     "n_folds": (2, 20),
     "known_penalty": (1e-6, 1e6),
     "category_penalty": (1e-6, 1e6),
+    "balance": (0.0, 1.0),
     "n_refinements": (0, 20),
     "smoothing_center": (1e-3, 1e3),
     "smoothing_weight": (0.0, 10.0),
@@ -95,6 +96,7 @@ class CalibratedHyperparameters:
     n_folds: int = 5  # of every cross-fitted regression
     known_penalty: float = 0.3  # C of the regression that tells known from new
     category_penalty: float = 10.0  # C of the regressions that refine the categories
+    balance: float = 0.5  # in the latter, each of a category's n documents weighs n^-balance
     n_refinements: int = 3
     smoothing_center: float = 0.4
     smoothing_weight: float = 0.02  # of the squared distance of log10 beta to the center, in a setting's score

@@ -17,7 +17,7 @@ from scipy.optimize import isotonic_regression
 from sampler.bags import Bags, tf_idf
 from sampler.corpus import UNLABELED, Array
 from sampler.hyperparameters import CalibratedHyperparameters
-from sampler.regression import Rows, cross_fit, fit, folds, no_weights, predict, with_indicators
+from sampler.regression import Rows, cross_fit, fit, folds, no_weights, penalties, predict, with_indicators
 from sampler.streams import Step, chosen
 from sampler.workers import Workers
 
@@ -32,7 +32,6 @@ class Propensity(NamedTuple):
     rate: float  # pi, the share of documents of known categories that bear a label; NaN if none does
     known: Array  # float32[D], P(known | x, unlabeled); 1 for labeled documents
     category: Array  # int32[D], the most likely known category; the label of labeled ones
-    certainty: Array  # float32[D], its probability, given that the document is known
 
 
 def propensity(
@@ -43,7 +42,7 @@ def propensity(
     is_labeled = labels != UNLABELED
     if n_known == 0 or not (is_labeled & ~bags.is_empty).any():
         nothing = np.zeros(labels.size, np.float32)
-        return Propensity(np.nan, nothing, np.where(is_labeled, labels, 0).astype(np.int32), nothing)
+        return Propensity(np.nan, nothing, np.where(is_labeled, labels, 0).astype(np.int32))
     rows = with_indicators(
         Rows(bags.offsets, bags.words, tf_idf(bags), bags.n_words), atoms, ATOM_SCALE / np.sqrt(max(len(atoms), 1))
     )
@@ -52,9 +51,9 @@ def propensity(
     trained = trained_on(is_labeled, bags.is_empty, hyperparameters.sample_size, seed)
     weights = no_weights(rows, n_known + 1, hyperparameters.n_folds)
     probability = cross_fit(
-        rows, target, n_known + 1, trained, fold, hyperparameters.known_penalty, weights, workers
+        rows, target, n_known + 1, trained, fold, hyperparameters.known_penalty, 0.0, weights, workers
     ).astype(np.float64)
-    among_known = categorized(rows, labels, n_known, trained & is_labeled, hyperparameters.category_penalty)
+    category = among_known(rows, labels, n_known, trained & is_labeled, hyperparameters)
     labeled = calibrated(1.0 - probability[:, n_known], is_labeled, ~bags.is_empty)
     rate = labeling_rate(labeled[~bags.is_empty], is_labeled[~bags.is_empty])
     known = np.minimum(labeled / rate, MOST_SURE)
@@ -62,19 +61,21 @@ def propensity(
     return Propensity(
         rate,
         np.where(is_labeled, 1.0, known).astype(np.float32),
-        np.where(is_labeled, labels, among_known.argmax(axis=1)).astype(np.int32),
-        np.where(is_labeled, 1.0, among_known.max(axis=1)).astype(np.float32),
+        np.where(is_labeled, labels, category).astype(np.int32),
     )
 
 
-def categorized(rows: Rows, labels: Array, n_known: int, trained: Array, penalty: float) -> Array:
-    """float32[D, Kn]: which known category it is, if it is one, as the labeled documents bool[D] `trained` have it."""
+def among_known(
+    rows: Rows, labels: Array, n_known: int, trained: Array, hyperparameters: CalibratedHyperparameters
+) -> Array:
+    """int64[D]: which known category it is, if it is one, as the labeled documents bool[D] `trained` have it."""
     documents = np.flatnonzero(trained)
-    weights = no_weights(rows, n_known, 1)[0]
-    fit(*rows[:3], documents, labels[documents].astype(np.int64), n_known, penalty, weights)
-    found = np.zeros((labels.size, n_known), np.float32)
-    predict(*rows[:3], np.arange(labels.size), weights, found)
-    return found
+    weights, target = no_weights(rows, n_known, 1)[0], labels[documents].astype(np.int64)
+    given = penalties(target, n_known, hyperparameters.category_penalty, hyperparameters.balance)
+    fit(*rows[:3], documents, target, n_known, given, weights)
+    probability = np.zeros((labels.size, n_known), np.float32)
+    predict(*rows[:3], np.arange(labels.size), weights, probability)
+    return np.asarray(probability.argmax(axis=1))
 
 
 def trained_on(is_labeled: Array, is_empty: Array, sample_size: int, seed: int) -> Array:

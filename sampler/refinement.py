@@ -51,8 +51,9 @@ def refine(
     for number in range(1, max(hyperparameters.n_refinements, 1) + 1):
         is_told = trained & (category != NONE)
         probability = cross_fit(
-            rows, category, n_categories, is_told, fold, hyperparameters.category_penalty, weights, workers
-        )
+            rows, category, n_categories, is_told, fold, hyperparameters.category_penalty, hyperparameters.balance,
+            weights, workers,
+        )  # fmt: skip
         if number <= hyperparameters.n_refinements:
             category = np.where(is_labeled, labels, probability.argmax(axis=1))
     probability[~has_words] = 0.0

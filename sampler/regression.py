@@ -1,6 +1,6 @@
 """Multinomial logistic regression on sparse rows, cross-fitted: no document is judged by a fit that saw its label.
 
-    minimize  C sum over documents of -log softmax(W x_d)[y_d]  +  |W|^2 / 2        (intercepts are free)
+    minimize  sum over documents of -C_(y_d) log softmax(W x_d)[y_d]  +  |W|^2 / 2        (intercepts are free)
 
 by limited-memory BFGS (Nocedal and Wright 2006, algorithm 7.5), all sums in one order: the same bytes on any number of
 threads. Folds are fitted at the same time.
@@ -62,24 +62,39 @@ def no_weights(rows: Rows, n_targets: int, n_folds: int) -> Array:
 
 
 def cross_fit(
-    rows: Rows, target: Array, n_targets: int, trained: Array, fold: Array, penalty: float, weights: Array,
-    workers: Workers,
+    rows: Rows, target: Array, n_targets: int, trained: Array, fold: Array, penalty: float, balance: float,
+    weights: Array, workers: Workers,
 ) -> Array:  # fmt: skip
     """float32[D, T]: probabilities of the targets, each document's by the fit that left out its fold.
 
-    `target` int[D] is read for the documents bool[D] `trained` alone; `penalty` is C. The fits begin at `weights` (see
-    `no_weights`) and leave theirs there: those of another fit with the same folds save time.
+    `target` int[D] is read for the documents bool[D] `trained` alone; for `penalty` and `balance` see `penalties`. The
+    fits begin at `weights` (see `no_weights`) and leave theirs there: those of another fit with the same folds save
+    time.
     """
     probabilities = np.zeros((target.size, n_targets), np.float32)
 
     def fit_fold(worker: int, first: int, end: int) -> None:
         for f in range(first, end):
             learned, judged = np.flatnonzero(trained & (fold != f)), np.flatnonzero(fold == f)
-            fit(*rows[:3], learned, target[learned].astype(np.int64), n_targets, penalty, weights[f])
+            told = target[learned].astype(np.int64)
+            fit(*rows[:3], learned, told, n_targets, penalties(told, n_targets, penalty, balance), weights[f])
             predict(*rows[:3], judged, weights[f], probabilities)
 
     workers.share(fit_fold, [(f, f + 1) for f in range(len(weights))])
     return probabilities
+
+
+def penalties(target: Array, n_targets: int, penalty: float, balance: float) -> Array:
+    """float32[T]: C of each target that documents int[n] have.
+
+    It is `penalty` in the mean over documents, and in proportion to n^-balance for a target of n documents. With 1 all
+    targets weigh the same, whatever their size; with 0 all documents, and few of one kind are taken for their like
+    among many.
+    """
+    n = np.bincount(target, minlength=n_targets).astype(np.float64)
+    share = np.maximum(n, 1.0) ** -balance
+    each: Array = penalty * share * (n.sum() / max(float(n @ share), 1.0))
+    return each.astype(np.float32)
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=True)
@@ -144,18 +159,18 @@ def soften(score, n_targets):
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=True)
-def loss(offsets, columns, values, documents, target, n_targets, penalty, weights, gradient):
+def loss(offsets, columns, values, documents, target, n_targets, penalties, weights, gradient):
     """What is minimized, and its gradient, float32 as the weights."""
     gradient[:] = 0.0
     score = np.zeros((1, weights.shape[1]), np.float32)
-    factor = np.float32(penalty)
     total = 0.0
     for i in range(documents.size):
         d = documents[i]
         scores_of(columns, values, offsets[d], offsets[d + 1], weights, score)
         own = score[0, target[i]]
         log_sum, top = soften(score, n_targets)
-        total += log_sum - (own - top)
+        factor = penalties[target[i]]
+        total += factor * (log_sum - (own - top))
         score[0, target[i]] -= np.float32(1.0)
         for t in range(n_targets):
             score[0, t] *= factor
@@ -167,17 +182,17 @@ def loss(offsets, columns, values, documents, target, n_targets, penalty, weight
         for j in range(weights.shape[1]):
             squares += np.float64(weights[i, j]) * np.float64(weights[i, j])
             gradient[i, j] += weights[i, j]
-    return penalty * total + 0.5 * squares
+    return total + 0.5 * squares
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def fit(offsets, columns, values, documents, target, n_targets, penalty, weights):
-    """Minimize the loss over the weights float32[n_columns + 1, T'], in place."""
+def fit(offsets, columns, values, documents, target, n_targets, penalties, weights):
+    """Minimize the loss over the weights float32[n_columns + 1, T'], in place; `penalties` are the C_t float32[T]."""
     gradient, new_gradient, new_weights = np.empty_like(weights), np.empty_like(weights), np.empty_like(weights)
     steps, changes = np.empty((HISTORY, *weights.shape), np.float32), np.empty((HISTORY, *weights.shape), np.float32)
     rho = np.zeros(HISTORY)
     n_kept, head = 0, 0
-    value = loss(offsets, columns, values, documents, target, n_targets, penalty, weights, gradient)
+    value = loss(offsets, columns, values, documents, target, n_targets, penalties, weights, gradient)
     for _ in range(MAX_ITERATIONS):
         direction = downhill(gradient, steps, changes, rho, n_kept, head)
         slope = dot(gradient, direction)
@@ -188,7 +203,9 @@ def fit(offsets, columns, values, documents, target, n_targets, penalty, weights
         for _ in range(MAX_HALVINGS):
             new_weights[:] = weights
             add_scaled(new_weights, length, direction)
-            new_value = loss(offsets, columns, values, documents, target, n_targets, penalty, new_weights, new_gradient)
+            new_value = loss(
+                offsets, columns, values, documents, target, n_targets, penalties, new_weights, new_gradient
+            )
             if new_value <= value + 1e-4 * length * slope:
                 break
             length *= 0.5

@@ -458,7 +458,7 @@ def test_the_verdict_speaks_of_categories_that_the_answer_has() -> None:
 def rates(found: int, parts: int) -> Scores:
     """Scores of one setting and one start that gave so many of the known categories back, and so many parts."""
     nothing = np.zeros(1)
-    return Scores(nothing, nothing, nothing, np.ones(1), np.array([[found]]), np.array([[parts]]))
+    return Scores(nothing, nothing, nothing, np.ones(1), np.array([[found]]), np.array([[parts]]), np.ones((1, 1)))
 
 
 def test_the_true_number_reckons_with_parts_and_with_categories_that_are_missed() -> None:

@@ -152,7 +152,7 @@ def test_the_sides_part_the_documents_that_have_a_word() -> None:
     labels = np.array([0, 1, UNLABELED, UNLABELED, UNLABELED, 1], np.int32)
     bags = bag(posed([[0, 1], [], [2, 5, 5], [], [4, 7], [1]], labels.tolist(), 2))
     known = np.array([1.0, 1.0, 0.5, 0.9, 0.49, 1.0], np.float32)
-    learned = Propensity(0.5, known, np.zeros(6, np.int32), known)
+    learned = Propensity(0.5, known, np.zeros(6, np.int32))
     sides = [granularity.side(number, bags, learned, QUICK, 1) for number in (KNOWN, NEW)]
     assert [side.documents.tolist() for side in sides] == [[0, 2, 5], [4]]
     assert granularity.labeled_of(sides[KNOWN], labels).tolist() == [0, 2]
@@ -194,7 +194,7 @@ def test_the_known_categories_of_an_easy_corpus_are_given_back_and_the_new_ones_
 
 def test_a_side_without_documents_has_groups_of_nothing() -> None:
     bags = bag(posed([[0, 1], [1]], [0, 0], 1))
-    learned = Propensity(1.0, np.ones(2, np.float32), np.zeros(2, np.int32), np.ones(2, np.float32))
+    learned = Propensity(1.0, np.ones(2, np.float32), np.zeros(2, np.int32))
     part = granularity.side(NEW, bags, learned, QUICK, 1)
     with Workers() as workers:
         groups = granularity.group_side(part, np.empty(0, np.float32), 1, QUICK, (1, 1), workers)
@@ -204,15 +204,16 @@ def test_a_side_without_documents_has_groups_of_nothing() -> None:
 def test_known_categories_come_back_as_groups_with_half_of_their_documents_in_common() -> None:
     labels = np.repeat([0, 1, 2], [40, 40, 40])
     groups = np.repeat([0, 1, 2, 2, 3], [40, 30, 10, 40, 0]).astype(np.uint16)  # 1 loses ten to the group of 2
-    assert come_back(labels, groups, 3) == (3, 0)
+    assert come_back(labels, groups, 3) == (3, 0, 110 / 120)
     halves = np.repeat([0, 1, 2, 3], [40, 40, 20, 20]).astype(np.uint16)  # one half of 2 is it, the other a part
-    assert come_back(labels, halves, 3) == (3, 1)
+    assert come_back(labels, halves, 3) == (3, 1, 100 / 120)
     glued = np.repeat([0, 0, 1], [40, 40, 40]).astype(np.uint16)  # the two have 40 of 80 in common with either
-    assert come_back(labels, glued, 3) == (2, 0)
+    assert come_back(labels, glued, 3) == (2, 0, 80 / 120)
     thirds = np.repeat([0, 0, 0], [40, 40, 40]).astype(np.uint16)
-    assert come_back(labels, thirds, 3) == (0, 1)
+    assert come_back(labels, thirds, 3) == (0, 1, 40 / 120)
     nobody = np.empty(0, np.int64)
-    assert come_back(nobody, nobody.astype(np.uint16), 0) == (0, 0)
+    *counts, right = come_back(nobody, nobody.astype(np.uint16), 0)
+    assert counts == [0, 0] and np.isnan(right)
 
 
 def test_small_groups_do_not_count() -> None:

@@ -7,7 +7,7 @@ from scipy.special import log_softmax, softmax
 from sklearn.linear_model import LogisticRegression
 
 from sampler.corpus import Array
-from sampler.regression import Rows, cross_fit, folds, loss, no_weights, with_indicators
+from sampler.regression import Rows, cross_fit, folds, loss, no_weights, penalties, with_indicators
 from sampler.workers import Workers
 
 N_DOCUMENTS, N_COLUMNS, N_TARGETS = 150, 30, 3
@@ -41,16 +41,24 @@ def random_targets(rows: Rows, seed: int = 52, n_targets: int = N_TARGETS) -> Ar
     return target
 
 
-def objective(weights: Array, matrix: Array, target: Array, penalty: float) -> float:
+def objective(weights: Array, matrix: Array, target: Array, given: Array) -> float:
     """What is to be minimized, in float64; weights [(n_columns + 1) T], the intercepts last."""
     parts = weights.reshape(matrix.shape[1] + 1, -1)
     log_p = log_softmax(matrix @ parts[:-1] + parts[-1], axis=1)
-    return float(-penalty * log_p[np.arange(target.size), target].sum() + 0.5 * (parts[:-1] ** 2).sum())
+    own = log_p[np.arange(target.size), target]
+    return float(-(given[target] * own).sum() + 0.5 * (parts[:-1] ** 2).sum())
 
 
-def optimum(matrix: Array, target: Array, penalty: float) -> Array:
+def each(target: Array, penalty: float, balance: float, n_targets: int) -> Array:
+    """float64[T]: C of each target, by its definition in words."""
+    sizes = [max(int((target == t).sum()), 1) for t in range(n_targets)]
+    share = np.array([1.0 / size**balance for size in sizes])
+    return penalty * share / np.mean([share[t] for t in target])
+
+
+def optimum(matrix: Array, target: Array, given: Array) -> Array:
     """The weights float64[n_columns + 1, T] of scikit-learn."""
-    model = LogisticRegression(C=penalty, tol=1e-8, max_iter=10_000).fit(matrix, target)
+    model = LogisticRegression(tol=1e-8, max_iter=10_000).fit(matrix, target, sample_weight=given[target])
     return np.concatenate([model.coef_.T, model.intercept_[None, :]])
 
 
@@ -60,16 +68,19 @@ def chances_of(weights: Array, matrix: Array) -> Array:
 
 
 @pytest.mark.parametrize("n_targets", TARGETS)
-@pytest.mark.parametrize("penalty", [0.3, 10.0])
-def test_the_loss_and_its_gradient_are_those_of_finite_differences(penalty: float, n_targets: int) -> None:
+@pytest.mark.parametrize(("penalty", "balance"), [(0.3, 0.0), (10.0, 0.0), (10.0, 0.5), (1.0, 1.0)])
+def test_the_loss_and_its_gradient_are_those_of_finite_differences(
+    penalty: float, balance: float, n_targets: int
+) -> None:
     rows = random_rows()
     target, documents = random_targets(rows, n_targets=n_targets), np.arange(1, N_DOCUMENTS, 2)
     weights = no_weights(rows, n_targets, 1)[0]
     some = np.random.default_rng(53).normal(size=(N_COLUMNS + 1, n_targets))
     weights[:, :n_targets] = some
     gradient = np.empty_like(weights)
-    value = loss(*rows[:3], documents, target[documents], n_targets, penalty, weights, gradient)
-    given = (dense(rows)[documents], target[documents], penalty)
+    told = target[documents]
+    value = loss(*rows[:3], documents, told, n_targets, penalties(told, n_targets, penalty, balance), weights, gradient)
+    given = (dense(rows)[documents], told, each(told, penalty, balance, n_targets))
     assert value == pytest.approx(objective(some.ravel(), *given), rel=FLOAT32)
     # Forward differences with a step of 1e-6 err by 5e-7 of the curvature, which is below 10 x 75 documents.
     expected = approx_fprime(some.ravel(), objective, 1e-6, *given)
@@ -79,8 +90,8 @@ def test_the_loss_and_its_gradient_are_those_of_finite_differences(penalty: floa
 
 
 @pytest.mark.parametrize("n_targets", TARGETS)
-@pytest.mark.parametrize("penalty", [0.01, 0.3, 10.0])
-def test_a_fit_is_the_optimum_of_scikit_learn(penalty: float, n_targets: int) -> None:
+@pytest.mark.parametrize(("penalty", "balance"), [(0.01, 0.0), (0.3, 0.0), (10.0, 0.0), (10.0, 0.5), (1.0, 1.0)])
+def test_a_fit_is_the_optimum_of_scikit_learn(penalty: float, balance: float, n_targets: int) -> None:
     """Never below the lowest loss that there is, and less than a hundredth above it.
 
     A fit stops when an iteration gains 3e-4 of the loss; with what such iterations would still gain it may be a few
@@ -91,9 +102,10 @@ def test_a_fit_is_the_optimum_of_scikit_learn(penalty: float, n_targets: int) ->
     # Of two folds none is in the first: its fit learns from all documents and judges none.
     weights, fold = no_weights(rows, n_targets, 2), np.ones(N_DOCUMENTS, np.int64)
     with Workers() as workers:
-        cross_fit(rows, target, n_targets, fold == 1, fold, penalty, weights, workers)
-    fit, best = weights[0, :, :n_targets].astype(float), optimum(matrix, target, penalty)
-    lowest, reached = (objective(w.ravel(), matrix, target, penalty) for w in (best, fit))
+        cross_fit(rows, target, n_targets, fold == 1, fold, penalty, balance, weights, workers)
+    given = each(target, penalty, balance, n_targets)
+    fit, best = weights[0, :, :n_targets].astype(float), optimum(matrix, target, given)
+    lowest, reached = (objective(w.ravel(), matrix, target, given) for w in (best, fit))
     assert lowest * (1 - 1e-6) <= reached <= lowest * 1.01
     # Where the gradient is 0 the loss exceeds its minimum by at least half the squared distance of the weights.
     assert 0.5 * ((fit[:-1] - best[:-1]) ** 2).sum() <= reached - lowest + FLOAT32 * lowest
@@ -101,10 +113,10 @@ def test_a_fit_is_the_optimum_of_scikit_learn(penalty: float, n_targets: int) ->
     np.testing.assert_array_equal(weights[:, :, n_targets:], 0.0)
 
 
-def fitted(rows: Rows, target: Array, trained: Array, fold: Array, workers: Workers, penalty: float = 1.0) -> Array:
-    """float32[D, T]: cross-fitted from no weights."""
+def fitted(rows: Rows, target: Array, trained: Array, fold: Array, workers: Workers, balance: float = 0.5) -> Array:
+    """float32[D, T]: cross-fitted from no weights, with C = 1."""
     weights = no_weights(rows, N_TARGETS, int(fold.max()) + 1)
-    return cross_fit(rows, target, N_TARGETS, trained, fold, penalty, weights, workers)
+    return cross_fit(rows, target, N_TARGETS, trained, fold, 1.0, balance, weights, workers)
 
 
 def test_each_document_is_judged_by_the_fit_without_its_fold() -> None:
@@ -115,7 +127,8 @@ def test_each_document_is_judged_by_the_fit_without_its_fold() -> None:
         found = fitted(rows, target, trained, fold, workers)
     for f in range(3):
         learned, judged = np.flatnonzero(trained & (fold != f)), np.flatnonzero(fold == f)
-        expected = chances_of(optimum(dense(rows)[learned], target[learned], 1.0), dense(rows)[judged])
+        given = each(target[learned], 1.0, 0.5, N_TARGETS)
+        expected = chances_of(optimum(dense(rows)[learned], target[learned], given), dense(rows)[judged])
         np.testing.assert_allclose(found[judged], expected, atol=0.05)
     np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=FLOAT32)
 
@@ -129,7 +142,9 @@ def test_no_target_touches_the_probabilities_of_its_own_document() -> None:
 
         def twice(given: Array) -> tuple[Array, Array]:
             weights = no_weights(rows, N_TARGETS, 5)
-            first, second = (cross_fit(rows, given, N_TARGETS, trained, fold, 10.0, weights, workers) for _ in range(2))
+            first, second = (
+                cross_fit(rows, given, N_TARGETS, trained, fold, 10.0, 0.5, weights, workers) for _ in range(2)
+            )
             return first, second
 
         before = twice(target)
@@ -157,8 +172,8 @@ def test_a_fit_that_goes_on_from_weights_comes_to_the_same_optimum() -> None:
     target, fold = random_targets(rows), folds(N_DOCUMENTS, 3, 3, 0)
     trained, weights = np.ones(N_DOCUMENTS, bool), no_weights(rows, N_TARGETS, 3)
     with Workers() as workers:
-        cross_fit(rows, random_targets(rows, seed=55), N_TARGETS, trained, fold, 1.0, weights, workers)
-        found = cross_fit(rows, target, N_TARGETS, trained, fold, 1.0, weights, workers)
+        cross_fit(rows, random_targets(rows, seed=55), N_TARGETS, trained, fold, 1.0, 0.5, weights, workers)
+        found = cross_fit(rows, target, N_TARGETS, trained, fold, 1.0, 0.5, weights, workers)
         expected = fitted(rows, target, trained, fold, workers)
     np.testing.assert_allclose(found, expected, atol=0.05)
 
