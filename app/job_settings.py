@@ -132,8 +132,6 @@ class CalibratedIn(BaseModel):
     category_penalty: float = calibrated("category_penalty")
     balance: float = calibrated("balance")
     n_refinements: int = calibrated("n_refinements")
-    smoothing_center: float = calibrated("smoothing_center")
-    smoothing_weight: float = calibrated("smoothing_weight")
     power_center: float = calibrated("power_center")
     power_weight: float = calibrated("power_weight")
     stability_weight: float = calibrated("stability_weight")

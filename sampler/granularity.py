@@ -5,9 +5,10 @@ itself, under every setting and from several starts. A setting is good if it giv
 finds the same new categories from every start:
 
     score = (balanced NMI + balanced ARI) / 2  +  stability_weight * (agreement of the starts on the new side)
-            - smoothing_weight * (log10 beta / center)^2 - power_weight * (omega - center)^2
+            - power_weight * (omega - power_center / (n_known - 1))^2
 
-The last two are a prior that decides where few known categories leave the score flat.
+The last is a prior that decides where few known categories leave the score flat. The more categories there are, the
+closer are the closest two: it asks for finer settings then.
 """
 
 from typing import NamedTuple
@@ -170,13 +171,11 @@ def score(
         ]
     )
     stability = np.array([agreement([groups[s] for groups in new]) for s in range(len(all_settings))])
-    smoothing = np.log10([setting.smoothing for setting in all_settings])
     power = np.array([setting.power for setting in all_settings])
     total = (
         given_back
         + hyperparameters.stability_weight * stability
-        - hyperparameters.smoothing_weight * (smoothing - np.log10(hyperparameters.smoothing_center)) ** 2
-        - hyperparameters.power_weight * (power - hyperparameters.power_center) ** 2
+        - hyperparameters.power_weight * (power - hyperparameters.power_center / max(n_known - 1, 1)) ** 2
     )
     best = total.max()
     order = np.argsort(-total, kind="stable")[: hyperparameters.n_settings]

@@ -67,8 +67,6 @@ CALIBRATED_LIMITS: dict[str, tuple[float, float]] = {
     "category_penalty": (1e-6, 1e6),
     "balance": (0.0, 1.0),
     "n_refinements": (0, 20),
-    "smoothing_center": (1e-3, 1e3),
-    "smoothing_weight": (0.0, 10.0),
     "power_center": (-10.0, 10.0),
     "power_weight": (0.0, 10.0),
     "stability_weight": (0.0, 10.0),
@@ -98,10 +96,8 @@ class CalibratedHyperparameters:
     category_penalty: float = 10.0  # C of the regressions that refine the categories
     balance: float = 0.5  # in the latter, each of a category's n documents weighs n^-balance
     n_refinements: int = 3
-    smoothing_center: float = 0.4
-    smoothing_weight: float = 0.02  # of the squared distance of log10 beta to the center, in a setting's score
-    power_center: float = 1.5
-    power_weight: float = 0.01  # of the squared distance of omega to the center
+    power_center: float = 2.5  # of omega with two known categories, a part 1 / (n - 1) of it with n
+    power_weight: float = 0.02  # of the squared distance of omega to its center, in a setting's score
     stability_weight: float = 0.4  # of the agreement between starts
     score_window: float = 0.1  # settings whose score is this near to the best are kept
     score_scale: float = 0.03  # a setting weighs exp(score / scale)

@@ -101,13 +101,18 @@ def assert_weights_are_shares(scores: Scores, hyperparameters: CalibratedHyperpa
     np.testing.assert_allclose(scores.weight[held], ratio / ratio.sum(), rtol=1e-9)
 
 
-@pytest.mark.parametrize(("power_center", "expected"), [(-3.0, 0.0), (1.2, 1.0), (1.7, 2.0)])
-def test_the_prior_decides_where_nothing_else_does(power_center: float, expected: float) -> None:
-    hyperparameters = replace(QUICK, power_center=power_center, power_weight=0.1, smoothing_center=0.9, n_settings=2)
-    labels = np.repeat([0, 1], 5)
-    scores = score(constant(labels), labels, 2, constant(np.arange(8) % 3), hyperparameters)
+@pytest.mark.parametrize(
+    ("n_known", "power_center", "expected"),
+    [(2, -3.0, 0.0), (2, 1.2, 1.0), (2, 1.7, 2.0), (3, 1.7, 1.0), (6, 1.7, 0.0)],
+)
+def test_the_prior_decides_where_nothing_else_does(n_known: int, power_center: float, expected: float) -> None:
+    """With more known categories its center is nearer to 0."""
+    hyperparameters = replace(QUICK, power_center=power_center, power_weight=0.1, n_settings=4)
+    labels = np.repeat(np.arange(n_known), 5)
+    scores = score(constant(labels), labels, n_known, constant(np.arange(8) % 3), hyperparameters)
     kept = [settings(hyperparameters)[s] for s in np.flatnonzero(scores.weight)]
-    assert [(k.weighting, k.smoothing, k.power) for k in kept] == [(0, 0.8, expected), (1, 0.8, expected)]
+    assert {k.power for k in kept} == {expected}
+    assert {(k.weighting, k.smoothing) for k in kept} == {(w, beta) for w in (0, 1) for beta in (0.4, 0.8)}
     np.testing.assert_array_equal(scores.given_back, scores.given_back[0])
     np.testing.assert_array_equal(scores.stability, 1.0)
     assert_weights_are_shares(scores, hyperparameters)
@@ -125,7 +130,7 @@ def test_fewer_than_two_known_categories_tell_nothing(n_known: int) -> None:
 
 def test_the_setting_that_gives_the_labels_back_wins_and_so_does_the_stable_one() -> None:
     labels, rng = np.repeat([0, 1, 2], 20), np.random.default_rng(82)
-    no_prior = replace(QUICK, power_weight=0.0, smoothing_weight=0.0, score_window=0.03)
+    no_prior = replace(QUICK, power_weight=0.0, score_window=0.03)
     known = [rng.integers(0, 3, (N_SETTINGS, 60)) for _ in range(2)]
     for groups in known:
         groups[7] = labels
