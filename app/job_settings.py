@@ -14,7 +14,7 @@ from sampler.hyperparameters import (
     Hyperparameters,
 )
 from sampler.state import DEFAULT_KERNEL, Kernel, check_kernel
-from sampler.text import NO_STOP_WORDS, STOP_WORD_LANGUAGES, TextOptions
+from sampler.text import AUTO, NO_STOP_WORDS, STOP_WORD_LANGUAGES, TextOptions
 
 Model = Literal["lbpl-ntm", "calibrated"]
 DEFAULT_MODEL: Model = "calibrated"
@@ -49,7 +49,7 @@ StopWord = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(st
 StopWordList = Annotated[
     str,
     AfterValidator(stop_word_list),
-    Field(json_schema_extra={"enum": [NO_STOP_WORDS, *STOP_WORD_LANGUAGES]}),
+    Field(json_schema_extra={"enum": [AUTO, NO_STOP_WORDS, *STOP_WORD_LANGUAGES]}),
 ]
 Smoothing = Annotated[float, Field(ge=1e-3, le=1e3, allow_inf_nan=None)]
 Power = Annotated[float, Field(ge=-10.0, le=10.0, allow_inf_nan=None)]

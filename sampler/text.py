@@ -13,6 +13,9 @@ import stopwordsiso
 from sampler.corpus import UNLABELED, Array, Corpus, validate
 
 NO_STOP_WORDS = "none"
+AUTO = "auto"
+AUTO_LANGUAGE = "en"
+SHORT = 10  # words that a document keeps in the mean: shorter texts live by their stop words
 STOP_WORD_LANGUAGES = tuple(sorted(stopwordsiso.langs()))
 
 # A letter, then letters, combining marks, joiners and digits; an apostrophe holds parts of one word together.
@@ -26,15 +29,17 @@ TOKENS_AT_ONCE = 2**20  # while words are renumbered
 class TextOptions:
     """How texts become words. Raises ValueError for a value outside its limits."""
 
-    stop_words: str = "en"  # language of a stopwords-iso list, or "none"
+    stop_words: str = AUTO  # language of a stopwords-iso list, "none", or "auto": English if texts are not SHORT by it
     extra_stop_words: tuple[str, ...] = ()
     min_word_length: int = 2  # characters
     min_document_frequency: int = 5  # documents that a word must occur in (the paper: 16)
 
     def __post_init__(self) -> None:
-        if self.stop_words != NO_STOP_WORDS and self.stop_words not in STOP_WORD_LANGUAGES:
-            languages = ", ".join(STOP_WORD_LANGUAGES)
-            raise ValueError(f"stop_words = {self.stop_words!r} is neither {NO_STOP_WORDS!r} nor one of {languages}")
+        if self.stop_words not in (AUTO, NO_STOP_WORDS, *STOP_WORD_LANGUAGES):
+            names = ", ".join(STOP_WORD_LANGUAGES)
+            raise ValueError(
+                f"stop_words = {self.stop_words!r} is neither {AUTO!r}, {NO_STOP_WORDS!r} nor one of {names}"
+            )
         if self.min_word_length < 1:
             raise ValueError(f"min_word_length = {self.min_word_length} is below 1")
         if self.min_document_frequency < 1:
@@ -63,10 +68,13 @@ def tokenize(texts: Iterable[str], options: TextOptions) -> Iterator[list[str]]:
 
 
 def stop_word_set(options: TextOptions) -> frozenset[str]:
-    """All words that the options drop, folded as texts are."""
-    listed = set(options.extra_stop_words)
-    if options.stop_words != NO_STOP_WORDS:
-        listed |= stopwordsiso.stopwords(options.stop_words)
+    """All words that the options drop whatever the texts are, folded as texts are."""
+    is_settled = options.stop_words not in (AUTO, NO_STOP_WORDS)
+    return folded({*options.extra_stop_words, *(stopwordsiso.stopwords(options.stop_words) if is_settled else ())})
+
+
+def folded(listed: Iterable[str]) -> frozenset[str]:
+    """The words of a list of stop words, folded as texts are."""
     return frozenset(word for phrase in listed for word in words_of(phrase) or [phrase])
 
 
@@ -74,7 +82,8 @@ def encode(texts: Iterable[str], labels: list[str | None], options: TextOptions)
     """Token arrays, vocabulary and known categories of D documents; texts are read once, in order.
 
     The indices of words and categories follow from the strings alone, whatever the order of the
-    documents. A document may be left without a token. O(N) time, 4 bytes a token while reading.
+    documents. A document may be left without a token. O(N) time, 4 bytes a token while reading, stop words
+    included if it is to be seen whether they go.
     """
     first_seen: dict[str, int] = {}
     document_frequency = array("l")
@@ -91,6 +100,8 @@ def encode(texts: Iterable[str], labels: list[str | None], options: TextOptions)
         raise ValueError(f"{len(labels)} labels do not match {len(lengths)} texts")
 
     kept = {w: i for w, i in first_seen.items() if document_frequency[i] >= options.min_document_frequency}
+    if options.stop_words == AUTO:
+        kept = without_stop_words(kept, tokens, n_least=SHORT * len(lengths))
     vocabulary = sorted(kept)
     word_of_index = np.full(len(first_seen), -1, np.int32)
     word_of_index[[kept[word] for word in vocabulary]] = np.arange(len(vocabulary))
@@ -102,6 +113,18 @@ def encode(texts: Iterable[str], labels: list[str | None], options: TextOptions)
     corpus = Corpus(kept_tokens, offsets, np.array(known, np.int32), len(vocabulary), len(categories))
     validate(corpus)
     return Encoded(corpus, vocabulary, categories)
+
+
+def without_stop_words(kept: dict[str, int], tokens: "array[int]", n_least: int) -> dict[str, int]:
+    """The words that are none of AUTO_LANGUAGE's stop words, if they make at least so many tokens; else all."""
+    stop_words = folded(stopwordsiso.stopwords(AUTO_LANGUAGE))
+    rest = {word: index for word, index in kept.items() if word not in stop_words}
+    is_rest = np.zeros(max(kept.values(), default=-1) + 1, bool)
+    is_rest[list(rest.values())] = True
+    words = np.frombuffer(tokens, np.int32) if tokens else np.empty(0, np.int32)
+    blocks = (words[start : start + TOKENS_AT_ONCE] for start in range(0, words.size, TOKENS_AT_ONCE))
+    n_left = sum(int(is_rest[block[block < is_rest.size]].sum()) for block in blocks)
+    return rest if n_left >= n_least else kept
 
 
 def keep_known_words(word_of_index: Array, tokens: "array[int]", lengths: "array[int]") -> tuple[Array, Array]:
@@ -127,7 +150,8 @@ def keep_known_words(word_of_index: Array, tokens: "array[int]", lengths: "array
 def has_usable_word(documents: Iterable[tuple[str, bool]], options: TextOptions) -> bool:
     """Whether an unlabeled document keeps a word of the vocabulary; stops reading as soon as one does.
 
-    `documents` are pairs of a text and whether it is unlabeled.
+    `documents` are pairs of a text and whether it is unlabeled. With "auto" a stop word is such a word: it is kept
+    where hardly another is left.
     """
     document_frequency: dict[str, int] = {}
     unlabeled_words: set[str] = set()

@@ -97,6 +97,31 @@ def test_stop_words_are_folded_like_texts() -> None:
     assert encoded.vocabulary == ["bar"]
 
 
+def mixed(n_words: int, n_documents: int = 40) -> list[str]:
+    """Texts of so many content words in the mean, each behind an article; a word in eighteen is "ibexa"."""
+    rng = np.random.default_rng(55)
+    words = [f"{first}{last}" for first in ("gnu", "ibex", "lynx") for last in "abcdef"]
+    texts = []
+    for d in range(n_documents):
+        n = n_words + (1 if d % 2 else -1)
+        texts.append(" ".join(f"the {word}" for word in rng.choice(words, n)))
+    return texts
+
+
+@pytest.mark.parametrize(("n_words", "same_as"), [(4, "none"), (9, "none"), (11, "en"), (30, "en")])
+def test_stop_words_stay_where_texts_are_short_without_them(n_words: int, same_as: str) -> None:
+    texts = mixed(n_words)
+    labels = [None] * len(texts)
+    found, expected = (encode(texts, labels, TextOptions(name, ("ibexa",))) for name in ("auto", same_as))
+    assert found.vocabulary == expected.vocabulary and ("the" in found.vocabulary) == (same_as == "none")
+    assert fingerprint(found.corpus) == fingerprint(expected.corpus)
+
+
+def test_words_below_the_document_frequency_do_not_make_texts_longer() -> None:
+    texts = [f"{text} {' '.join(f'rare{d}x{i}' for i in range(20))}" for d, text in enumerate(mixed(6))]
+    assert "the" in encode(texts, [None] * len(texts), TextOptions()).vocabulary
+
+
 def test_documents_without_a_word_stay_and_their_labels_count() -> None:
     encoded = encode(["", "alpha", "!!"], ["empty", None, None], EVERYTHING)
     assert encoded.corpus.lengths.tolist() == [0, 1, 0]
@@ -127,7 +152,8 @@ def test_has_usable_word_says_what_encoding_shows() -> None:
         n = rng.integers(0, 7)
         texts = [" ".join(rng.choice(words, rng.integers(0, 4))) for _ in range(n)]
         labels = [None if rng.random() < 0.5 else "known" for _ in range(n)]
-        options = TextOptions("en", ("emu",), int(rng.integers(1, 5)), int(rng.integers(1, 4)))
+        list_name = str(rng.choice(["en", "none", "auto"]))
+        options = TextOptions(list_name, ("emu",), int(rng.integers(1, 5)), int(rng.integers(1, 4)))
         corpus = encode(texts, labels, options).corpus
         expected = bool((corpus.lengths[corpus.labels == UNLABELED] > 0).any())
         pairs = ((text, label is None) for text, label in zip(texts, labels, strict=True))
