@@ -121,6 +121,7 @@ class SettingOut(BaseModel):
     """A setting under which a calibrated job grouped documents, and how it scored."""
 
     weighting: str
+    background: bool = Field(description="Whether the prior of words is in proportion to the corpus' frequencies.")
     smoothing: float
     power: float
     given_back: float = Field(description="How well it gives the known categories back, up to 1.")
@@ -143,7 +144,7 @@ DIAGNOSTICS: dict[str, Any] = {
     "r_hat": {"n_categories": 1.005},
     "effective_size": {"n_categories": 240.5},
 }
-SETTING: dict[str, Any] = {"weighting": "flat", "smoothing": 0.4, "power": 1.5}
+SETTING: dict[str, Any] = {"weighting": "flat", "background": False, "smoothing": 0.4, "power": 1.5}
 CALIBRATION: dict[str, Any] = {
     "labeling_rate": 0.4,
     "settings": [{**SETTING, "given_back": 0.81, "stability": 0.9, "weight": 1.0}],

@@ -1,9 +1,9 @@
 """Atoms: many more categories than there can be, found with all labels hidden.
 
-A document is a bag of effective counts v_dw; an atom a has a word distribution psi_a ~ Dir(beta, ..., beta), integrated
-out. Documents move to atom a with the probability
+A document is a bag of effective counts v_dw; an atom a has a word distribution psi_a ~ Dir(beta_1, ..., beta_V),
+integrated out. Documents move to atom a with the probability
 
-    p(a) ∝ m_a exp sum_w v_dw [ log(beta + N_aw) - log(V beta + N_a) ]        (counts without the document)
+    p(a) ∝ m_a exp sum_w v_dw [ log(beta_w + N_aw) - log(beta. + N_a) ]        (counts without the document)
 
 A start seeds the atoms by spherical k-means; then a fixed number of sweeps. A sweep takes the documents in batches:
 those of one batch see the same counts and move at the same time, on any number of threads to the same atoms. It is an
@@ -103,11 +103,12 @@ def count(bags: Bags, values: Array, atom: Array, n_atoms: int) -> Atoms:
 
 
 def settle(
-    bags: Bags, values: Array, atom: Array, beta: float, n_sweeps: int, address: tuple[int, int], workers: Workers
+    bags: Bags, values: Array, atom: Array, prior: Array, n_sweeps: int, address: tuple[int, int], workers: Workers
 ) -> Array:
     """int32[D]: the atoms after the sweeps, numbered without a gap; `atom` is where the documents start.
 
-    `values` are effective counts float32[E]; `address` is seed and number of the run, for the random streams.
+    `values` are effective counts float32[E], `prior` is beta_w float64[V]; `address` is seed and number of the run, for
+    the random streams.
     O(sweeps (E A + V A)) time.
     """
     atom, n_atoms = atom.copy(), int(atom.max(initial=0)) + 1
@@ -115,7 +116,8 @@ def settle(
     length = np.bincount(bags.document, values, minlength=bags.n_documents)
     rows = (bags.offsets, bags.words, values)
     logs = np.zeros((bags.n_words, padded(n_atoms)), np.float32)
-    logs[:, :n_atoms] = np.log(counts.words + np.float32(beta))
+    smoothing, all_smoothing = prior.astype(np.float32), float(prior.sum())
+    logs[:, :n_atoms] = np.log(counts.words + smoothing[:, None])
     with_words = np.flatnonzero(~bags.is_empty)
     for sweep in range(n_sweeps):
         seed, run = address
@@ -124,13 +126,13 @@ def settle(
         for b in range(N_BATCHES):
             batch = np.sort(order[b::N_BATCHES])
             chosen = np.empty(batch.size, np.int32)
-            log_total = np.log(bags.n_words * beta + np.maximum(counts.total, 0.0))
+            log_total = np.log(all_smoothing + np.maximum(counts.total, 0.0))
             log_size = np.log(np.maximum(counts.size, TINY))
             share(
                 workers, batch.size, choose_atoms, *rows, length, batch, atom,
-                *counts, logs, log_total, log_size, beta, key, chosen,
+                *counts, logs, log_total, log_size, smoothing, all_smoothing, key, chosen,
             )  # fmt: skip
-            move(*rows, length, batch, chosen, atom, *counts, beta, logs)
+            move(*rows, length, batch, chosen, atom, *counts, smoothing, logs)
     return without_gaps(atom, with_words)
 
 
@@ -153,26 +155,26 @@ def products(words, values, first, end, table, score):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def choose_atoms(
-    offsets, words, values, length, batch, atom, counts, total, size, logs, log_total, log_size, beta, key, chosen,
-    first, end,
+    offsets, words, values, length, batch, atom, counts, total, size, logs, log_total, log_size, smoothing,
+    all_smoothing, key, chosen, first, end,
 ):  # fmt: skip
     """Draw an atom for each document of the batch; counts are those without the document itself."""
-    n_words, n_atoms = counts.shape
+    n_atoms = counts.shape[1]
     score, weight = np.empty((1, logs.shape[1]), np.float32), np.empty(n_atoms)
-    smoothing = np.float32(beta)
     for i in range(first, end):
         d = batch[i]
         own = atom[d]
         products(words, values, offsets[d], offsets[d + 1], logs, score)
         own_score = 0.0
         for e in range(offsets[d], offsets[d + 1]):
-            own_score += values[e] * math.log(max(counts[words[e], own] - values[e], np.float32(0.0)) + smoothing)
+            w = words[e]
+            own_score += values[e] * math.log(max(counts[w, own] - values[e], np.float32(0.0)) + smoothing[w])
         best = -math.inf
         for a in range(n_atoms):
             if a == own:
                 rest, others = max(total[a] - length[d], 0.0), size[a] - 1.0
                 # an atom of its own: as a new one with gamma = 1
-                weight[a] = own_score - length[d] * math.log(n_words * beta + rest) + math.log(max(others, 1.0))
+                weight[a] = own_score - length[d] * math.log(all_smoothing + rest) + math.log(max(others, 1.0))
             else:
                 weight[a] = score[0, a] - length[d] * log_total[a] + log_size[a]
             best = max(best, weight[a])
@@ -182,12 +184,11 @@ def choose_atoms(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def move(offsets, words, values, length, batch, chosen, atom, counts, total, size, beta, logs):
+def move(offsets, words, values, length, batch, chosen, atom, counts, total, size, smoothing, logs):
     """Move the documents of the batch to their chosen atoms, one after the other, so that sums have one order.
 
-    The first A columns of `logs` stay log(beta + N_aw).
+    The first A columns of `logs` stay log(beta_w + N_aw).
     """
-    smoothing = np.float32(beta)
     for i in range(batch.size):
         d = batch[i]
         old, new = atom[d], chosen[i]
@@ -202,15 +203,15 @@ def move(offsets, words, values, length, batch, chosen, atom, counts, total, siz
             w, x = words[e], values[e]
             counts[w, old] = max(counts[w, old] - x, np.float32(0.0))
             counts[w, new] += x
-            logs[w, old] = math.log(counts[w, old] + smoothing)
-            logs[w, new] = math.log(counts[w, new] + smoothing)
+            logs[w, old] = math.log(counts[w, old] + smoothing[w])
+            logs[w, new] = math.log(counts[w, new] + smoothing[w])
 
 
-def assign(bags: Bags, values: Array, atoms: Atoms, beta: float, workers: Workers) -> Array:
-    """int32[D]: the most likely atom of documents that are in none; 0 for empty ones."""
+def assign(bags: Bags, values: Array, atoms: Atoms, prior: Array, workers: Workers) -> Array:
+    """int32[D]: the most likely atom, under beta_w float64[V], of documents that are in none; 0 for empty ones."""
     n_atoms = atoms.size.size
     logs = np.zeros((bags.n_words, padded(n_atoms)), np.float32)
-    logs[:, :n_atoms] = np.log(atoms.words + np.float32(beta)) - np.log(bags.n_words * beta + atoms.total)
+    logs[:, :n_atoms] = np.log(atoms.words + prior.astype(np.float32)[:, None]) - np.log(prior.sum() + atoms.total)
     log_size = np.log(np.maximum(atoms.size, 1e-9)).astype(np.float32)
     found = np.zeros(bags.n_documents, np.int32)
     share(workers, bags.n_documents, find_best, bags.offsets, bags.words, values, logs, log_size, found)

@@ -100,6 +100,24 @@ def tf_idf(bags: Bags) -> Array:
     return (values / length[document]).astype(np.float32)
 
 
+def word_totals(bags: Bags, values: Array) -> Array:
+    """float64[V]: the sum of each word's values float32[E]."""
+    total: Array = np.bincount(bags.words, values, minlength=bags.n_words).astype(np.float64)
+    return total
+
+
+def word_prior(total: Array, beta: float, has_background: bool) -> Array:
+    """float64[V]: beta_w of the Dirichlet over a category's words, beta in the mean.
+
+    All words alike; or, with the background, in proportion to their totals float64[V] and half a count: a category need
+    not learn anew what all have in common.
+    """
+    if not has_background:
+        return np.full(total.size, beta)
+    background: Array = (total + 0.5) * (beta * total.size / (total.sum() + 0.5 * total.size))
+    return background
+
+
 def effective_counts(bags: Bags, weighting: int, effective_length: float) -> Array:
     """float32[E]: counts scaled so that a document of n tokens holds c log(1 + n / c) of them.
 

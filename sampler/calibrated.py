@@ -15,14 +15,14 @@ import numpy as np
 
 from sampler import granularity, streams
 from sampler.atoms import assign, count
-from sampler.bags import select
+from sampler.bags import select, word_prior
 from sampler.calibration_steps import Arrays, Calibration
 from sampler.chain import with_answers
 from sampler.checkpoint import CheckpointError, pack, unpack
 from sampler.consensus import NONE
 from sampler.corpus import UNLABELED, Array, Corpus, fingerprint
 from sampler.digest import next_digest
-from sampler.granularity import Scores
+from sampler.granularity import Scores, Setting
 from sampler.grouping import AtomRows, Gains, atom_rows, log_target, no_gains, regroup
 from sampler.hyperparameters import CalibratedHyperparameters
 from sampler.state import Tally, no_tally, smallest
@@ -46,7 +46,7 @@ class Draw(NamedTuple):
 
 
 class Grouped(NamedTuple):
-    """The atoms that a chain has under one weighting and smoothing."""
+    """The atoms that a chain has under one variant and smoothing."""
 
     atom: Array  # int64[D], of every unlabeled document with a word
     rows: AtomRows  # of the new side's documents alone
@@ -63,7 +63,7 @@ class CalibratedState:
     n_born: int  # identities given out so far; the known categories have the first ones
     tally: Tally
     digest: str
-    atoms: dict[tuple[int, float], Grouped]  # by weighting and smoothing
+    atoms: dict[tuple[int, bool, float], Grouped]  # by weighting, background and smoothing
     groups: dict[int, Array]  # of each kept setting, int64[A]
     members: list[Array] = field(default_factory=list)  # new documents of each new identity when it was first seen
     setting: int = NONE  # of the last sweep
@@ -87,25 +87,30 @@ def start(
     seeds = granularity.start_atoms(part, corpus.n_known, hyperparameters, address, workers)
     for s in calibrated.kept:
         setting = calibrated.settings[s]
-        which = (setting.weighting, setting.smoothing)
-        if which not in state.atoms:
+        if setting.atoms not in state.atoms:
             values = calibrated.values[setting.weighting][part.entries]
-            own, rows = granularity.settled(part, values, seeds, setting.smoothing, hyperparameters, address, workers)
-            state.atoms[which] = Grouped(spread(calibrated, own, *which, workers), rows)
+            own, rows = granularity.settled(
+                part, values, seeds, setting.smoothing, setting.has_background, hyperparameters, address, workers
+            )
+            state.atoms[setting.atoms] = Grouped(spread(calibrated, own, setting, workers), rows)
     powers = sorted(hyperparameters.powers)
-    pairs = [(smoothing, grouped.rows) for (_, smoothing), grouped in state.atoms.items()]
+    pairs = [
+        (rows, word_prior(rows.word_totals, smoothing, has_background))
+        for (_, has_background, smoothing), (_, rows) in state.atoms.items()
+    ]
     groups = dict(zip(state.atoms, granularity.group_all(pairs, powers, address, workers), strict=True))
     for s in calibrated.kept:
         setting = calibrated.settings[s]
-        state.groups[int(s)] = groups[setting.weighting, setting.smoothing][powers.index(setting.power)]
+        state.groups[int(s)] = groups[setting.atoms][powers.index(setting.power)]
     return state
 
 
-def spread(calibrated: Calibration, own: Array, weighting: int, smoothing: float, workers: Workers) -> Array:
+def spread(calibrated: Calibration, own: Array, setting: Setting, workers: Workers) -> Array:
     """int64[D]: the atoms of the new side's documents, and for all others the most likely ones."""
-    bags, part, values = calibrated.bags, calibrated.new_side, calibrated.values[weighting]
+    bags, part, values = calibrated.bags, calibrated.new_side, calibrated.values[setting.weighting]
     counts = count(select(bags, part.documents)[0], values[part.entries], own, int(own.max()) + 1)
-    atom = assign(bags, values, counts, smoothing, workers).astype(np.int64)
+    prior = word_prior(counts.words.sum(axis=1, dtype=np.float64), setting.smoothing, setting.has_background)
+    atom = assign(bags, values, counts, prior, workers).astype(np.int64)
     atom[part.documents] = own
     return atom
 
@@ -121,18 +126,19 @@ def sweep(corpus: Corpus, calibrated: Calibration, state: CalibratedState) -> Dr
         calibrated.kept[streams.pick(calibrated.scores.weight[calibrated.kept], calibrated.kept.size, u)]
     )
     setting = calibrated.settings[state.setting]
-    grouped = state.atoms[setting.weighting, setting.smoothing]
+    grouped = state.atoms[setting.atoms]
+    prior = word_prior(grouped.rows.word_totals, setting.smoothing, setting.has_background)
     key = streams.stream(state.seed, state.chain, state.n_sweeps, Step.GROUPS)
     group = state.groups[state.setting]
     gains = state.gains.setdefault(state.setting, no_gains(group.size))
-    group = regroup(grouped.rows, group, setting.smoothing, [setting.power], 1, key, gains)[0]
+    group = regroup(grouped.rows, group, prior, [setting.power], 1, key, gains)[0]
     state.groups[state.setting] = group
     state.identity = np.concatenate([np.arange(corpus.n_known), name_groups(corpus, calibrated, state)])
     state.digest = next_digest(state.digest, [group, state.identity], 0.0, 0.0)
     answers = document_categories(corpus, calibrated, state)
     sizes = np.bincount(answers[answers >= corpus.n_known] - corpus.n_known, minlength=int(group.max()) + 1)
     n_held = granularity.n_that_count(sizes)
-    log_p = log_target(grouped.rows, group, setting.smoothing, setting.power)
+    log_p = log_target(grouped.rows, group, prior, setting.power)
     n_new = true_number(n_held, corpus.n_known, calibrated.scores, state)
     return Draw(state.n_sweeps, corpus.n_known + n_held, n_new, n_held, log_p, state.setting)
 
@@ -159,7 +165,7 @@ def name_groups(corpus: Corpus, calibrated: Calibration, state: CalibratedState)
     """int64[G]: the identity of each group; those that are alike to none that was seen before get new ones."""
     setting = calibrated.settings[state.setting]
     documents = calibrated.new_side.documents
-    group_of = state.groups[state.setting][state.atoms[setting.weighting, setting.smoothing].atom[documents]]
+    group_of = state.groups[state.setting][state.atoms[setting.atoms].atom[documents]]
     n_groups = int(state.groups[state.setting].max()) + 1
     identity = np.full(n_groups, NONE, np.int64)
     if state.members:
@@ -189,7 +195,7 @@ def document_categories(corpus: Corpus, calibrated: Calibration, state: Calibrat
     if not state.groups:
         return np.where(is_asked, learned.category, NONE).astype(np.int32)
     setting = calibrated.settings[state.setting]
-    atom = state.atoms[setting.weighting, setting.smoothing].atom
+    atom = state.atoms[setting.atoms].atom
     group = corpus.n_known + state.groups[state.setting][atom]
     key = streams.stream(state.seed, state.chain, state.n_sweeps, Step.CALIBRATED_DOCUMENTS)
     is_known = streams.numbers_of(key, np.arange(corpus.n_documents)) < learned.known
@@ -248,12 +254,12 @@ def restored(calibrated: Calibration, facts: Mapping[str, Any], arrays: Arrays) 
     """The state of these facts and arrays; the atoms' counts are counted again."""
     part = calibrated.new_side
     atoms = {}
-    for i, (weighting, smoothing) in enumerate(facts["atoms"]):
+    for i, (weighting, has_background, smoothing) in enumerate(facts["atoms"]):
         atom = arrays[f"atom_{i}"].astype(np.int64)
         own = atom[part.documents].astype(np.int32)
         values = calibrated.values[weighting][part.entries]
         counts = count(part.bags, values, own, int(own.max(initial=0)) + 1)
-        atoms[weighting, smoothing] = Grouped(atom, atom_rows(counts))
+        atoms[weighting, has_background, smoothing] = Grouped(atom, atom_rows(counts))
     return CalibratedState(
         fingerprint=facts["corpus"],
         seed=facts["seed"],
@@ -281,7 +287,7 @@ def check(corpus: Corpus, calibrated: Calibration, state: CalibratedState) -> No
     if n_new_documents and set(state.groups) != set(calibrated.kept.tolist()):
         raise ValueError("it was made under other settings")
     for s, group in state.groups.items():
-        atom, rows = state.atoms[calibrated.settings[s].weighting, calibrated.settings[s].smoothing]
+        atom, rows = state.atoms[calibrated.settings[s].atoms]
         if atom.size != corpus.n_documents or group.size != rows.size.size or int(atom.max()) >= group.size:
             raise ValueError(f"the atoms of setting {s} are not those of its groups")
         if not is_gapless(group):

@@ -12,9 +12,9 @@ import numpy as np
 
 from sampler import granularity, streams
 from sampler.atoms import assign, count, seed_atoms, settle
-from sampler.bags import WEIGHTINGS, Bags, bag, effective_counts, select, tf_idf
+from sampler.bags import WEIGHTINGS, Bags, bag, effective_counts, select, tf_idf, word_prior, word_totals
 from sampler.corpus import Array, Corpus
-from sampler.granularity import KNOWN, NEW, Scores, Setting, Side
+from sampler.granularity import KNOWN, NEW, VARIANTS, Scores, Setting, Side
 from sampler.hyperparameters import CalibratedHyperparameters
 from sampler.propensity import Propensity, propensity
 from sampler.streams import Step
@@ -53,19 +53,18 @@ def atom_run(
     seeds = seed_atoms(part, tf_idf(part), n_atoms, streams.stream(seed, 0, 0, Step.ATOM_SEEDS), workers)
     found = []
     for smoothing in hyperparameters.smoothings:
-        settled = settle(
-            part, values[entries], seeds, smoothing, hyperparameters.n_atom_sweeps, (seed, number), workers
-        )
+        prior = word_prior(word_totals(bags, values), smoothing, has_background=False)
+        settled = settle(part, values[entries], seeds, prior, hyperparameters.n_atom_sweeps, (seed, number), workers)
         counts = count(part, values[entries], settled, int(settled.max()) + 1)
-        atom = assign(bags, values, counts, smoothing, workers)
+        atom = assign(bags, values, counts, prior, workers)
         atom[sample] = settled
         found.append(atom)
     return {"atoms": np.array(found).astype(np.uint16)}
 
 
 def n_calibration_steps(hyperparameters: CalibratedHyperparameters) -> int:
-    """Steps of the unit `calibrate`: known or new, then each start, side and weighting."""
-    return 1 + hyperparameters.n_starts * len(SIDES) * WEIGHTINGS
+    """Steps of the unit `calibrate`: known or new, then each start, side and variant."""
+    return 1 + hyperparameters.n_starts * len(SIDES) * len(VARIANTS)
 
 
 def calibration_step(
@@ -78,12 +77,13 @@ def calibration_step(
         atoms = [atom for run in runs for atom in run["atoms"]]
         learned = propensity(bags, corpus.labels, corpus.n_known, atoms, hyperparameters, seed, workers)
         return {name: np.asarray(value) for name, value in learned._asdict().items()}
-    start, which = divmod(number - 1, len(SIDES) * WEIGHTINGS)
-    side, weighting = divmod(which, WEIGHTINGS)
+    start, which = divmod(number - 1, len(SIDES) * len(VARIANTS))
+    side, variant = divmod(which, len(VARIANTS))
+    weighting, has_background = VARIANTS[variant]
     part = granularity.side(side, bags, learned_in(done), hyperparameters, seed)
     values = effective_counts(bags, weighting, hyperparameters.effective_length)[part.entries]
     address = (seed, FIRST_RUN + start)
-    groups = granularity.group_side(part, values, corpus.n_known, hyperparameters, address, workers)
+    groups = granularity.group_side(part, values, has_background, corpus.n_known, hyperparameters, address, workers)
     if side == KNOWN:  # the others are there to be grouped with
         groups = groups[:, granularity.labeled_of(part, corpus.labels)]
     return {"groups": groups}
@@ -135,6 +135,7 @@ class Calibration(NamedTuple):
             "settings": [
                 {
                     "weighting": ("flat", "inverse_frequency")[self.settings[s].weighting],
+                    "background": self.settings[s].has_background,
                     "smoothing": self.settings[s].smoothing,
                     "power": self.settings[s].power,
                     "given_back": float(self.scores.given_back[s]),
@@ -153,9 +154,9 @@ def read(
     bags, learned = bag(corpus), learned_in(done)
     known_side, new_side = (granularity.side(number, bags, learned, hyperparameters, seed) for number in SIDES)
     groups: dict[int, list[Array]] = {KNOWN: [], NEW: []}
-    for first in range(1, len(done), WEIGHTINGS):
-        side = (first - 1) // WEIGHTINGS % len(SIDES)
-        groups[side].append(np.concatenate([step["groups"] for step in done[first : first + WEIGHTINGS]]))
+    for first in range(1, len(done), len(VARIANTS)):
+        side = (first - 1) // len(VARIANTS) % len(SIDES)
+        groups[side].append(np.concatenate([step["groups"] for step in done[first : first + len(VARIANTS)]]))
     labels = corpus.labels[known_side.documents[granularity.labeled_of(known_side, corpus.labels)]]
     scores = granularity.score(groups[KNOWN], labels, corpus.n_known, groups[NEW], hyperparameters)
     values = tuple(effective_counts(bags, w, hyperparameters.effective_length) for w in range(WEIGHTINGS))

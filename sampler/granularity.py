@@ -1,4 +1,4 @@
-"""How fine the categories are: settings of weighting, beta and omega, and how much each of them is to be trusted.
+"""How fine the categories are: settings of variant, beta and omega, and how much each of them is to be trusted.
 
 The documents of the known categories are grouped as if nobody had named them, and so are the new ones, each side by
 itself, under every setting and from several starts. A setting is good if it gives the known categories back, and if it
@@ -19,7 +19,7 @@ from scipy.special import entr
 
 from sampler import streams
 from sampler.atoms import count, seed_atoms, settle
-from sampler.bags import WEIGHTINGS, Bags, select, squeeze, tf_idf
+from sampler.bags import Bags, select, squeeze, tf_idf, word_prior, word_totals
 from sampler.corpus import UNLABELED, Array
 from sampler.grouping import AtomRows, atom_rows, regroup
 from sampler.hyperparameters import CalibratedHyperparameters
@@ -29,6 +29,7 @@ from sampler.streams import Step
 from sampler.workers import Workers
 
 KNOWN, NEW = 0, 1  # the sides
+VARIANTS = ((0, False), (1, False), (0, True))  # weightings, and whether the prior of words holds the background
 SAME = 0.5  # Jaccard index from which on two groups are one
 FEWEST, SMALLEST = 3, 0.1  # documents, and part of the mean, of a category that counts
 MOST_ATOMS = 1_000  # for the sake of known categories: what joins what is a square table
@@ -47,15 +48,21 @@ class Setting(NamedTuple):
     """One granularity."""
 
     weighting: int  # 0: all words alike, 1: by inverse document frequency
+    has_background: bool  # of the prior of words, see `bags.word_prior`
     smoothing: float  # beta
     power: float  # omega
+
+    @property
+    def atoms(self) -> tuple[int, bool, float]:
+        """What its atoms depend on: all but the power."""
+        return self[:3]
 
 
 def settings(hyperparameters: CalibratedHyperparameters) -> list[Setting]:
     """All settings, in the order of scores; powers vary first."""
     return [
-        Setting(weighting, smoothing, power)
-        for weighting in range(WEIGHTINGS)
+        Setting(weighting, has_background, smoothing, power)
+        for weighting, has_background in VARIANTS
         for smoothing in hyperparameters.smoothings
         for power in sorted(hyperparameters.powers)
     ]
@@ -88,51 +95,54 @@ def start_atoms(
 
 
 def settled(
-    part: Side, values: Array, seeds: Array, smoothing: float, hyperparameters: CalibratedHyperparameters,
-    address: tuple[int, int], workers: Workers,
+    part: Side, values: Array, seeds: Array, smoothing: float, has_background: bool,
+    hyperparameters: CalibratedHyperparameters, address: tuple[int, int], workers: Workers,
 ) -> tuple[Array, AtomRows]:  # fmt: skip
     """The atoms int32[n] of a side's documents, and their counts; `values` are its effective counts float32[E]."""
-    atom = settle(part.bags, values, seeds, smoothing, hyperparameters.n_atom_sweeps, address, workers)
+    prior = word_prior(word_totals(part.bags, values), smoothing, has_background)
+    atom = settle(part.bags, values, seeds, prior, hyperparameters.n_atom_sweeps, address, workers)
     return atom, atom_rows(count(part.bags, values, atom, int(atom.max(initial=0)) + 1))
 
 
-def group_by_power(rows: AtomRows, smoothing: float, powers: list[float], address: tuple[int, int]) -> Array:
+def group_by_power(rows: AtomRows, prior: Array, powers: list[float], address: tuple[int, int]) -> Array:
     """int64[powers, A]: groups of atoms at each power, each from those of the power before; at first all are apart."""
     key = streams.stream(*address, 0, Step.GROUPS)
-    return regroup(rows, np.arange(rows.size.size), smoothing, powers, REGROUPINGS, key)
+    return regroup(rows, np.arange(rows.size.size), prior, powers, REGROUPINGS, key)
 
 
 def group_side(
-    part: Side, values: Array, n_known: int, hyperparameters: CalibratedHyperparameters,
+    part: Side, values: Array, has_background: bool, n_known: int, hyperparameters: CalibratedHyperparameters,
     address: tuple[int, int], workers: Workers,
 ) -> Array:  # fmt: skip
-    """uint16[smoothings powers, n]: the groups of a side's documents under all settings of one weighting.
+    """uint16[smoothings powers, n]: the groups of a side's documents under all settings of one variant.
 
-    `values` are the side's effective counts float32[E] under that weighting.
+    `values` are the side's effective counts float32[E] under its weighting.
     """
     if part.documents.size == 0:
         return np.zeros((len(hyperparameters.smoothings) * len(hyperparameters.powers), 0), np.uint16)
     seeds = start_atoms(part, n_known, hyperparameters, address, workers)
     made = [
-        settled(part, values, seeds, smoothing, hyperparameters, address, workers)
+        settled(part, values, seeds, smoothing, has_background, hyperparameters, address, workers)
         for smoothing in hyperparameters.smoothings
     ]
     powers = sorted(hyperparameters.powers)
-    pairs = list(zip(hyperparameters.smoothings, [rows for _, rows in made], strict=True))
+    pairs = [
+        (rows, word_prior(rows.word_totals, smoothing, has_background))
+        for smoothing, (_, rows) in zip(hyperparameters.smoothings, made, strict=True)
+    ]
     groups = group_all(pairs, powers, address, workers)
     return np.concatenate([g[:, atom] for g, (atom, _) in zip(groups, made, strict=True)]).astype(np.uint16)
 
 
 def group_all(
-    pairs: list[tuple[float, AtomRows]], powers: list[float], address: tuple[int, int], workers: Workers
+    pairs: list[tuple[AtomRows, Array]], powers: list[float], address: tuple[int, int], workers: Workers
 ) -> list[Array]:
-    """int64[powers, A] for each smoothing and its atoms: groups at each power, made at the same time."""
+    """int64[powers, A] for atoms and their prior of words: groups at each power, made at the same time."""
     found: list[Array] = [np.empty(0)] * len(pairs)
 
     def group(worker: int, first: int, end: int) -> None:
         for i in range(first, end):
-            smoothing, rows = pairs[i]
-            found[i] = group_by_power(rows, smoothing, powers, address)
+            found[i] = group_by_power(*pairs[i], powers, address)
 
     workers.share(group, [(i, i + 1) for i in range(len(pairs))])
     return found

@@ -2,9 +2,9 @@
 
     log p(partition) = sum over groups g of [ E(N_g) + omega log Gamma(m_g) ] + const
 
-N_g, m_g are the counts and documents of the atoms in g, and E is the evidence of a category with psi ~ Dir(beta):
+N_g, m_g are the counts and documents of the atoms in g, and E is the evidence of a category with psi ~ Dir(beta_w):
 
-    E(N) = logG(V beta) - logG(V beta + N.) + sum_w [ logG(beta + N_w) - logG(beta) ]
+    E(N) = logG(beta.) - logG(beta. + N.) + sum_w [ logG(beta_w + N_w) - logG(beta_w) ]
 
 omega = 1 is the ordinary Chinese restaurant process with gamma = 1; more makes fewer and larger groups. Atoms and their
 sizes are given, and a sweep moves each atom by its exact conditional.
@@ -33,6 +33,12 @@ class AtomRows(NamedTuple):
     total: Array  # float64[A], N_a
     size: Array  # float64[A], m_a
     n_words: int  # V
+
+    @property
+    def word_totals(self) -> Array:
+        """float64[V]: the counts of all atoms together."""
+        total: Array = np.bincount(self.words, self.counts, minlength=self.n_words).astype(np.float64)
+        return total
 
 
 def atom_rows(atoms: Atoms) -> AtomRows:
@@ -75,18 +81,19 @@ def no_gains(n_atoms: int) -> Gains:
 
 
 def regroup(
-    rows: AtomRows, group: Array, beta: float, powers: Sequence[float], n_sweeps: int, key: np.uint64,
+    rows: AtomRows, group: Array, prior: Array, powers: Sequence[float], n_sweeps: int, key: np.uint64,
     gains: Gains | None = None,
 ) -> Array:  # fmt: skip
     """int64[powers, A]: the groups after some Gibbs sweeps at each power, each from the groups at the one before.
 
-    `group` int[A] is where the first begins. Groups are numbered without a gap in the order of their first atoms.
-    `gains` are those of `group`, and then those of the last groups; they save time and change nothing.
+    `group` int[A] is where the first begins, `prior` is beta_w float64[V]. Groups are numbered without a gap in the
+    order of their first atoms. `gains` are those of `group`, and then those of the last groups; they save time and
+    change nothing.
     """
     group, gains = group.astype(np.int64), gains or no_gains(group.size)
     found = np.empty((len(powers), group.size), np.int64)
     for power, after in zip(powers, found, strict=True):
-        sample_groups(*rows, group, beta, power, n_sweeps, key, *gains)
+        sample_groups(*rows, group, prior, power, n_sweeps, key, *gains)
         old, new = np.unique(group), in_order(group)
         columns = np.full(gains.gain.shape[1], -1)
         columns[new] = group
@@ -107,7 +114,7 @@ def in_order(group: Array) -> Array:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def sample_groups(
-    offsets, words, counts, total, size, n_words, group, beta, omega, n_sweeps, key, gain, is_known
+    offsets, words, counts, total, size, n_words, group, prior, omega, n_sweeps, key, gain, is_known
 ):  # fmt: skip
     """Gibbs sweeps over atoms, in place. O(changes M) time beyond gains that are not known, O(V G) memory.
 
@@ -119,10 +126,10 @@ def sample_groups(
     sums, is_made = np.zeros((0, n_words)), np.zeros(n_groups, np.bool_)
     totals, group_size = np.zeros(n_groups), np.zeros(n_groups)
     alone, weight = np.empty(n_atoms), np.empty(n_groups)
-    nothing = np.zeros(n_words)
+    nothing, all_prior = np.zeros(n_words), prior.sum()
     for a in range(n_atoms):
         group_size[group[a]] += size[a]
-        alone[a] = evidence_gain(offsets, words, counts, a, total[a], nothing, 0.0, False, beta)
+        alone[a] = evidence_gain(offsets, words, counts, a, total[a], nothing, 0.0, False, prior, all_prior)
     position = 0
     for _ in range(n_sweeps):
         for a in range(n_atoms):
@@ -140,7 +147,9 @@ def sample_groups(
                     if not is_made[g]:
                         totals[g] = add_members(offsets, words, counts, total, group, g, sums[g])
                         is_made[g] = True
-                    gain[a, g] = evidence_gain(offsets, words, counts, a, total[a], sums[g], totals[g], g == own, beta)
+                    gain[a, g] = evidence_gain(
+                        offsets, words, counts, a, total[a], sums[g], totals[g], g == own, prior, all_prior
+                    )
                     is_known[a, g] = True
                 weight[g] = gain[a, g] + omega * (log_gamma(rest + size[a]) - log_gamma(rest))
             weight[empty] = alone[a] + omega * log_gamma(size[a])
@@ -174,28 +183,28 @@ def add_members(offsets, words, counts, total, group, g, sums):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def evidence_gain(offsets, words, counts, atom, total, sums, group_total, is_member, beta):
+def evidence_gain(offsets, words, counts, atom, total, sums, group_total, is_member, prior, all_prior):
     """E(N_g + N_a) - E(N_g) in nats, with N_g the sums of the group without the atom."""
     rest = max(group_total - total, 0.0) if is_member else group_total
-    prior = sums.size * beta
-    gain = log_gamma(prior + rest) - log_gamma(prior + rest + total)
+    gain = log_gamma(all_prior + rest) - log_gamma(all_prior + rest + total)
     for j in range(offsets[atom], offsets[atom + 1]):
         other = sums[words[j]]
         if is_member:
             other = max(other - counts[j], 0.0)
-        gain += log_gamma(other + counts[j] + beta) - log_gamma(other + beta)
+        other += prior[words[j]]
+        gain += log_gamma(other + counts[j]) - log_gamma(other)
     return gain
 
 
-def log_target(rows: AtomRows, group: Array, beta: float, omega: float) -> float:
+def log_target(rows: AtomRows, group: Array, prior: Array, omega: float) -> float:
     """log p(partition) up to a constant: the sum over groups of evidence and omega log Gamma(m_g)."""
-    return float(target(*rows, group.astype(np.int64), beta, omega))
+    return float(target(*rows, group.astype(np.int64), prior, omega))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def target(offsets, words, counts, total, size, n_words, group, beta, omega):
+def target(offsets, words, counts, total, size, n_words, group, prior, omega):
     """See `log_target`."""
-    log_p = 0.0
+    log_p, all_prior = 0.0, prior.sum()
     sums = np.empty(n_words)
     for g in range(group.max() + 1):
         sums[:] = 0.0
@@ -206,8 +215,8 @@ def target(offsets, words, counts, total, size, n_words, group, beta, omega):
                 group_size += size[a]
                 for j in range(offsets[a], offsets[a + 1]):
                     sums[words[j]] += counts[j]
-        log_p += log_gamma(n_words * beta) - log_gamma(n_words * beta + group_total) + omega * log_gamma(group_size)
+        log_p += log_gamma(all_prior) - log_gamma(all_prior + group_total) + omega * log_gamma(group_size)
         for w in range(n_words):
             if sums[w] > 0.0:
-                log_p += log_gamma(sums[w] + beta) - log_gamma(beta)
+                log_p += log_gamma(sums[w] + prior[w]) - log_gamma(prior[w])
     return log_p

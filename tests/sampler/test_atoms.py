@@ -10,7 +10,7 @@ from calibrated_harness import easy, posed
 
 from sampler import atoms, streams
 from sampler.atoms import Atoms, assign, count, seed_atoms, settle
-from sampler.bags import Bags, bag, effective_counts, select, tf_idf
+from sampler.bags import Bags, bag, effective_counts, select, tf_idf, word_prior, word_totals
 from sampler.corpus import UNLABELED, Array
 from sampler.streams import Step
 from sampler.workers import Workers
@@ -67,22 +67,28 @@ def test_counts_and_logs_stay_true_through_all_moves(monkeypatch: pytest.MonkeyP
 
     def checked(*given: Any) -> None:
         atoms_move(*given)
-        atom, *counts, beta, logs = given[-6:]
+        atom, *counts, smoothing, logs = given[-6:]
         found = Atoms(*counts)
         assert_equal_counts(found, recount(bags, values, atom, n_atoms))
-        np.testing.assert_allclose(np.exp(logs[:, :n_atoms]), found.words + beta, rtol=1e-5)
+        np.testing.assert_allclose(np.exp(logs[:, :n_atoms]), found.words + smoothing[:, None], rtol=1e-5)
         assert (found.words >= 0).all()
         n_used.append(int(np.count_nonzero(found.size)))
 
     atoms_move = atoms.move
     monkeypatch.setattr(atoms, "move", checked)
     start = (np.arange(bags.n_documents) % n_atoms).astype(np.int32)
+    prior = word_prior(word_totals(bags, values), BETA, has_background=True)
     with Workers() as workers:
-        settle(bags, values, start, BETA, 5, (2, 1), workers)
+        settle(bags, values, start, prior, 5, (2, 1), workers)
     assert len(n_used) >= 5 and min(n_used) < max(n_used)
 
 
-def conditional(bags: Bags, values: Array, atom: Array, d: int, n_atoms: int, beta: float) -> Array:
+def even(bags: Bags) -> Array:
+    """float64[V]: the same beta for all words."""
+    return np.full(bags.n_words, BETA)
+
+
+def conditional(bags: Bags, values: Array, atom: Array, d: int, n_atoms: int, prior: Array) -> Array:
     """float64[A]: p(atom of document d | all others), from counts without the document."""
     rows, others = dense(bags, values), np.arange(bags.n_documents) != d
     log_p = np.full(n_atoms, -np.inf)
@@ -90,13 +96,15 @@ def conditional(bags: Bags, values: Array, atom: Array, d: int, n_atoms: int, be
         members = others & (atom == a) & ~bags.is_empty
         if members.any() or a == atom[d]:
             words = rows[members].sum(axis=0)
-            chance = np.log(beta + words) - np.log(bags.n_words * beta + words.sum())
+            chance = np.log(prior + words) - np.log(prior.sum() + words.sum())
             log_p[a] = (rows[d] * chance).sum() + np.log(max(members.sum(), 1))
     return np.asarray(scipy.special.softmax(log_p))
 
 
-@pytest.mark.parametrize("weighting", [0, 1])
-def test_documents_choose_their_atoms_by_their_conditionals(weighting: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("weighting", "has_background"), [(0, False), (1, False), (0, True)])
+def test_documents_choose_their_atoms_by_their_conditionals(
+    weighting: int, has_background: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With all in one batch, a sweep moves each document given where all others begin.
 
     Four atoms have documents of many words that never leave, so that numbers stay; of six short documents one is alone
@@ -108,13 +116,16 @@ def test_documents_choose_their_atoms_by_their_conditionals(weighting: int, monk
     light = [rng.integers(0, 4, n).tolist() for n in (1, 2, 2, 3, 3, 2)]
     bags = bag(posed(heavy + light, [UNLABELED] * 14, 0))
     values = effective_counts(bags, weighting, 10.0)
+    prior = word_prior(np.ones(bags.n_words), 1.0, False)
+    if has_background:
+        prior = word_prior(np.arange(bags.n_words) % 3 + 1.0, 1.0, True)
     start = np.array([0, 0, 1, 1, 2, 2, 3, 3, 0, 1, 2, 3, 3, 4], np.int32)
     visits = np.zeros((14, n_atoms))
     with Workers() as workers:
         for draw in range(n_draws):
-            visits[np.arange(14), settle(bags, values, start, 1.0, 1, (draw, 1), workers)] += 1
+            visits[np.arange(14), settle(bags, values, start, prior, 1, (draw, 1), workers)] += 1
     for d in range(14):
-        chances = conditional(bags, values, start, d, n_atoms, 1.0)
+        chances = conditional(bags, values, start, d, n_atoms, prior)
         if d < 8:
             assert chances[start[d]] > 1 - 1e-9 and visits[d, start[d]] == n_draws
             continue
@@ -128,7 +139,7 @@ def found_by(bags: Bags, workers: Workers, n_atoms: int, seed: int = 5, n_sweeps
     """int32[D]: the atoms of seeds and some sweeps."""
     key = streams.stream(seed, 0, 0, Step.ATOM_SEEDS)
     seeds = seed_atoms(bags, tf_idf(bags), n_atoms, key, workers)
-    return settle(bags, effective_counts(bags, 0, 10.0), seeds, BETA, n_sweeps, (seed, 1), workers)
+    return settle(bags, effective_counts(bags, 0, 10.0), seeds, even(bags), n_sweeps, (seed, 1), workers)
 
 
 def test_atoms_of_categories_that_share_no_word_are_pure() -> None:
@@ -145,12 +156,12 @@ def test_any_number_of_threads_and_any_pieces_give_the_same_bytes(piece: int, mo
     values = effective_counts(bags, 0, 10.0)
     with Workers() as alone:
         expected = found_by(bags, alone, 20)
-        assigned = assign(bags, values, count(bags, values, expected, 20), BETA, alone)
+        assigned = assign(bags, values, count(bags, values, expected, 20), even(bags), alone)
     monkeypatch.setattr(atoms, "PIECE", piece)
     for n_workers in (1, 2, 5):
         with Workers(n_workers) as workers:
             found = found_by(bags, workers, 20)
-            again = assign(bags, values, count(bags, values, found, 20), BETA, workers)
+            again = assign(bags, values, count(bags, values, found, 20), even(bags), workers)
         assert found.tobytes() == expected.tobytes() and again.tobytes() == assigned.tobytes()
 
 
@@ -159,7 +170,7 @@ def test_settled_atoms_are_numbered_without_a_gap_and_the_start_is_left_alone() 
     start = np.random.default_rng(25).integers(0, 40, bags.n_documents).astype(np.int32)
     before = start.copy()
     with Workers() as workers:
-        found = settle(bags, effective_counts(bags, 0, 10.0), start, BETA, 3, (1, 1), workers)
+        found = settle(bags, effective_counts(bags, 0, 10.0), start, even(bags), 3, (1, 1), workers)
     np.testing.assert_array_equal(start, before)
     np.testing.assert_array_equal(np.unique(found), np.arange(found.max() + 1))
     assert found.dtype == np.int32 and found.max() < 40
@@ -171,7 +182,7 @@ def test_documents_without_words_are_in_atom_0_and_move_no_other() -> None:
     with Workers() as workers:
         seeds = np.arange(40, dtype=np.int32) % 9
         without, found = (
-            settle(part, effective_counts(part, 0, 10.0), start, BETA, 3, (1, 1), workers)
+            settle(part, effective_counts(part, 0, 10.0), start, even(part), 3, (1, 1), workers)
             for part, start in ((bags, seeds), (more, np.append(seeds, np.zeros(3, np.int32))))
         )
         np.testing.assert_array_equal(found[:40], without)
@@ -197,10 +208,11 @@ def test_each_document_is_assigned_to_its_most_likely_atom(n_atoms: int) -> None
     atom = rng.integers(0, n_atoms, bags.n_documents).astype(np.int32)
     counts = count(bags, values, atom, n_atoms)
     words, total, size = recount(bags, values, atom, n_atoms)
-    log_p = dense(bags, values) @ (np.log(BETA + words) - np.log(bags.n_words * BETA + total))
+    prior = word_prior(word_totals(bags, values), BETA, has_background=n_atoms == 5)
+    log_p = dense(bags, values) @ (np.log(prior[:, None] + words) - np.log(prior.sum() + total))
     log_p += np.log(np.maximum(size, 1e-9))
     with Workers() as workers:
-        found = assign(bags, values, counts, BETA, workers)
+        found = assign(bags, values, counts, prior, workers)
     chosen, with_words = log_p[np.arange(bags.n_documents), found], ~bags.is_empty
     assert (chosen >= log_p.max(axis=1) - ROUNDING)[with_words].all()
     np.testing.assert_array_equal(found[bags.is_empty], 0)

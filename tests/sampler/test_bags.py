@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 from calibrated_harness import posed
 
-from sampler.bags import WEIGHTINGS, bag, effective_counts, inverse_frequency, select, squeeze, tf_idf
+from sampler.bags import (
+    WEIGHTINGS,
+    bag,
+    effective_counts,
+    inverse_frequency,
+    select,
+    squeeze,
+    tf_idf,
+    word_prior,
+    word_totals,
+)
 from sampler.corpus import UNLABELED, Corpus
 
 ROUNDING = 1e-5  # relative, of float32 entries and sums of a few of them
@@ -102,3 +112,15 @@ def test_bags_of_nothing_are_bags() -> None:
     part, entries = select(bags, np.arange(0))
     assert part.n_documents == 0 and entries.size == 0
     assert tf_idf(bags).size == 0 and effective_counts(bags, 1, 10.0).size == 0
+
+
+def test_a_prior_of_words_has_beta_in_the_mean_alike_or_in_proportion_to_their_totals_and_a_half() -> None:
+    np.testing.assert_array_equal(word_prior(np.array([3.0, 0.0, 1.0]), 0.2, has_background=False), 0.2)
+    # 3.5, .5 and 1.5 of 5.5 in all, times three betas.
+    found = word_prior(np.array([3.0, 0.0, 1.0]), 0.2, has_background=True)
+    np.testing.assert_allclose(found, 0.6 * np.array([3.5, 0.5, 1.5]) / 5.5)
+
+
+def test_totals_of_words_are_a_recount() -> None:
+    bags = bag(posed([[0, 1, 1], [1, 3], []], [UNLABELED] * 3, 0))
+    np.testing.assert_array_equal(word_totals(bags, bags.counts.astype(np.float32)), [1.0, 3.0, 0.0, 1.0])

@@ -14,13 +14,14 @@ from calibrated_harness import QUICK, answer, calibrate, easy, four_categories, 
 
 from sampler import atoms, calibrated, calibration_steps, chain
 from sampler import checkpoint as topics
+from sampler.bags import word_prior
 from sampler.calibrated import dump, load, start
 from sampler.calibration_steps import Calibration
 from sampler.checkpoint import CheckpointError, pack, unpack
 from sampler.consensus import NONE
 from sampler.corpus import UNLABELED, Array, Corpus
-from sampler.granularity import Scores
-from sampler.grouping import log_target, regroup
+from sampler.granularity import Scores, Setting
+from sampler.grouping import AtomRows, log_target, regroup
 from sampler.hyperparameters import CALIBRATED_LIMITS, Hyperparameters
 from sampler.metrics import nmi
 from sampler.state import Kernel
@@ -166,6 +167,11 @@ def test_known_documents_and_settings_are_drawn_by_their_chances() -> None:
     assert scipy.stats.chisquare(visits[kept], expected).pvalue > FALSE_ALARM
 
 
+def prior_of(rows: AtomRows, setting: Setting) -> Array:
+    """float64[V]: beta_w of a setting."""
+    return word_prior(rows.word_totals, setting.smoothing, setting.has_background)
+
+
 def test_a_draw_tells_the_groups_that_its_state_has() -> None:
     corpus = hard()
     found = found_in(corpus)
@@ -174,12 +180,12 @@ def test_a_draw_tells_the_groups_that_its_state_has() -> None:
         for sweep in range(1, 6):
             [draw] = swept(corpus, found, state, 1, workers)
             groups, setting = state.groups[draw.setting], found.settings[draw.setting]
-            rows = state.atoms[setting.weighting, setting.smoothing].rows
+            rows = state.atoms[setting.atoms].rows
             assert draw.sweep == sweep == state.n_sweeps
             n_groups = np.unique(groups).size
             assert 0 <= draw.n_new_with_documents <= n_groups and draw.n_new >= 0
             assert draw.n_categories == corpus.n_known + draw.n_new_with_documents
-            assert draw.log_joint == log_target(rows, groups, setting.smoothing, setting.power)
+            assert draw.log_joint == log_target(rows, groups, prior_of(rows, setting), setting.power)
             assert state.identity.size == corpus.n_known + n_groups
             answers = calibrated.document_categories(corpus, found, state)
             assert answers.max() < state.identity.size
@@ -195,8 +201,8 @@ def test_a_sweep_takes_the_groups_of_its_setting_one_gibbs_sweep_further_and_lea
             expected = dict(state.groups)
             [draw] = swept(corpus, found, state, 1, workers)
             setting, key = found.settings[draw.setting], stream(SEED, 0, sweep, Step.GROUPS)
-            rows, before = state.atoms[setting.weighting, setting.smoothing].rows, expected[draw.setting]
-            expected[draw.setting] = regroup(rows, before, setting.smoothing, [setting.power], 1, key)[0]
+            rows, before = state.atoms[setting.atoms].rows, expected[draw.setting]
+            expected[draw.setting] = regroup(rows, before, prior_of(rows, setting), [setting.power], 1, key)[0]
             assert state.groups.keys() == expected.keys()
             for s, groups in state.groups.items():
                 np.testing.assert_array_equal(groups, expected[s])

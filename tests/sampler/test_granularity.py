@@ -9,11 +9,12 @@ from calibrated_harness import QUICK, calibrate, easy, four_categories, posed
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from sampler import granularity
-from sampler.bags import WEIGHTINGS, bag, effective_counts
+from sampler.bags import bag, effective_counts
 from sampler.corpus import UNLABELED, Array
 from sampler.granularity import (
     KNOWN,
     NEW,
+    VARIANTS,
     Scores,
     agreement,
     balanced,
@@ -27,7 +28,7 @@ from sampler.hyperparameters import CalibratedHyperparameters
 from sampler.propensity import Propensity
 from sampler.workers import Workers
 
-N_SETTINGS = WEIGHTINGS * len(QUICK.smoothings) * len(QUICK.powers)
+N_SETTINGS = len(VARIANTS) * len(QUICK.smoothings) * len(QUICK.powers)
 
 
 def balanced_table(seed: int) -> tuple[Array, Array]:
@@ -107,12 +108,12 @@ def assert_weights_are_shares(scores: Scores, hyperparameters: CalibratedHyperpa
 )
 def test_the_prior_decides_where_nothing_else_does(n_known: int, power_center: float, expected: float) -> None:
     """With more known categories its center is nearer to 0."""
-    hyperparameters = replace(QUICK, power_center=power_center, power_weight=0.1, n_settings=4)
+    hyperparameters = replace(QUICK, power_center=power_center, power_weight=0.1, n_settings=6)
     labels = np.repeat(np.arange(n_known), 5)
     scores = score(constant(labels), labels, n_known, constant(np.arange(8) % 3), hyperparameters)
     kept = [settings(hyperparameters)[s] for s in np.flatnonzero(scores.weight)]
     assert {k.power for k in kept} == {expected}
-    assert {(k.weighting, k.smoothing) for k in kept} == {(w, beta) for w in (0, 1) for beta in (0.4, 0.8)}
+    assert {(k[:2], k.smoothing) for k in kept} == {(variant, beta) for variant in VARIANTS for beta in (0.4, 0.8)}
     np.testing.assert_array_equal(scores.given_back, scores.given_back[0])
     np.testing.assert_array_equal(scores.stability, 1.0)
     assert_weights_are_shares(scores, hyperparameters)
@@ -177,15 +178,15 @@ def test_settings_stand_in_the_order_of_the_groups_that_they_made() -> None:
     with Workers() as workers:
         part = calibrate(corpus, workers)[2].new_side
         unsorted = replace(QUICK, powers=(2.0, 0.0, 1.0))
-        for weighting in range(WEIGHTINGS):
+        for weighting, has_background in VARIANTS:
             values = effective_counts(bag(corpus), weighting, QUICK.effective_length)[part.entries]
-            groups = granularity.group_side(part, values, 2, unsorted, (3, 1), workers)
-            own = [setting for setting in settings(unsorted) if setting.weighting == weighting]
+            groups = granularity.group_side(part, values, has_background, 2, unsorted, (3, 1), workers)
+            own = [s for s in settings(unsorted) if (s.weighting, s.has_background) == (weighting, has_background)]
             assert groups.shape == (len(own), part.documents.size)
             for setting, found in zip(own, groups, strict=True):
                 if setting.power == 0.0:
                     alone = replace(QUICK, smoothings=(setting.smoothing,), powers=(0.0,))
-                    expected = granularity.group_side(part, values, 2, alone, (3, 1), workers)
+                    expected = granularity.group_side(part, values, has_background, 2, alone, (3, 1), workers)
                     np.testing.assert_array_equal(found, expected[0])
         assert len(settings(unsorted)) == N_SETTINGS and settings(unsorted) == settings(QUICK)
 
@@ -202,8 +203,8 @@ def test_a_side_without_documents_has_groups_of_nothing() -> None:
     learned = Propensity(1.0, np.ones(2, np.float32), np.zeros(2, np.int32))
     part = granularity.side(NEW, bags, learned, QUICK, 1)
     with Workers() as workers:
-        groups = granularity.group_side(part, np.empty(0, np.float32), 1, QUICK, (1, 1), workers)
-    assert part.documents.size == 0 and groups.shape == (N_SETTINGS // WEIGHTINGS, 0)
+        groups = granularity.group_side(part, np.empty(0, np.float32), False, 1, QUICK, (1, 1), workers)
+    assert part.documents.size == 0 and groups.shape == (N_SETTINGS // len(VARIANTS), 0)
 
 
 def test_known_categories_come_back_as_groups_with_half_of_their_documents_in_common() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cache
+from itertools import product
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ Partition = tuple[int, ...]  # group of each atom, numbered by first atoms
 # Four atoms over five words: so small that no partition has all the probability.
 SMALL = np.array([[1.0, 0.5, 0.0, 0.0, 0.5], [1.5, 0.0, 0.5, 0.0, 0.0], [0.0, 0.0, 1.0, 1.5, 0.0], [0, 0.5, 0.5, 1, 0]])
 SIZES = np.array([2.0, 1.0, 3.0, 1.0])
+PRIORS = {"even": np.full(5, 0.4), "uneven": np.array([0.9, 0.1, 0.4, 0.2, 0.4])}  # beta_w
 
 
 def rows_of(words: Array, size: Array) -> AtomRows:
@@ -52,17 +54,22 @@ def partitions(n_atoms: int) -> list[Partition]:
     return [(*part, g) for part in partitions(n_atoms - 1) for g in range(max(part, default=-1) + 2)]
 
 
-def evidence(counts: Array, beta: float) -> float:
+def uneven(n_words: int) -> Array:
+    """float64[V]: beta_w from .1 to .7."""
+    return np.linspace(0.1, 0.7, n_words)
+
+
+def evidence(counts: Array, prior: Array) -> float:
     """E(N) of a category with these counts [V]."""
-    prior = counts.size * beta
-    return float(gammaln(prior) - gammaln(prior + counts.sum()) + (gammaln(beta + counts) - gammaln(beta)).sum())
+    total = prior.sum()
+    return float(gammaln(total) - gammaln(total + counts.sum()) + (gammaln(prior + counts) - gammaln(prior)).sum())
 
 
-def log_p(words: Array, size: Array, group: Sequence[int], beta: float, omega: float) -> float:
+def log_p(words: Array, size: Array, group: Sequence[int], prior: Array, omega: float) -> float:
     """The log target of a partition, from its definition."""
     total, of_atom = 0.0, np.array(group)
     for g in set(group):
-        total += evidence(words[of_atom == g].sum(axis=0), beta) + omega * gammaln(size[of_atom == g].sum())
+        total += evidence(words[of_atom == g].sum(axis=0), prior) + omega * gammaln(size[of_atom == g].sum())
     return float(total)
 
 
@@ -87,9 +94,9 @@ def test_there_are_as_many_partitions_as_bell_numbers_say() -> None:
 @pytest.mark.parametrize("omega", [-1.0, 0.0, 0.5, 1.0, 3.0])
 def test_the_log_target_is_its_definition_up_to_nothing(omega: float) -> None:
     rows = random_rows(5, 30, seed=31)
-    for part in partitions(5):
-        expected = log_p(dense(rows), rows.size, part, 0.4, omega)
-        assert log_target(rows, np.array(part), 0.4, omega) == pytest.approx(expected, abs=EPSILON)
+    for part, prior in product(partitions(5), (np.full(30, 0.4), uneven(30))):
+        expected = log_p(dense(rows), rows.size, part, prior, omega)
+        assert log_target(rows, np.array(part), prior, omega) == pytest.approx(expected, abs=EPSILON)
 
 
 def test_rows_hold_the_counts_of_atoms_with_a_document_and_no_remains_of_rounding() -> None:
@@ -108,14 +115,14 @@ def test_rows_without_a_count_have_the_types_of_all_others() -> None:
     assert [np.asarray(part).dtype for part in nothing] == [np.asarray(part).dtype for part in some]
 
 
-def transitions(words: Array, size: Array, beta: float, omega: float) -> tuple[Array, Array]:
+def transitions(words: Array, size: Array, prior: Array, omega: float) -> tuple[Array, Array]:
     """The target of all partitions [P] and the chances float64[P, P] of one Gibbs sweep over the atoms in turn.
 
     From its definition: an atom's move leaves all others together as they are, and goes to each such partition with a
     probability proportional to the target.
     """
     states = partitions(size.size)
-    target = softmax([log_p(words, size, part, beta, omega) for part in states])
+    target = softmax([log_p(words, size, part, prior, omega) for part in states])
     sweep = np.eye(len(states))
     for atom in range(size.size):
         rest = [in_order(part[:atom] + part[atom + 1 :]) for part in states]
@@ -125,18 +132,19 @@ def transitions(words: Array, size: Array, beta: float, omega: float) -> tuple[A
     return np.asarray(target), sweep
 
 
+@pytest.mark.parametrize("name", PRIORS)
 @pytest.mark.parametrize("omega", [-0.5, 1.0])
-def test_a_sweep_goes_from_every_partition_to_every_other_by_its_exact_chance(omega: float) -> None:
+def test_a_sweep_goes_from_every_partition_to_every_other_by_its_exact_chance(omega: float, name: str) -> None:
     """15 starts with a fixed number of independent sweeps each: multinomial counts, one chi-square a start."""
     rows, states, n_sweeps = rows_of(SMALL, SIZES), partitions(4), 500
-    target, sweep = transitions(SMALL, SIZES, 0.4, omega)
+    target, sweep = transitions(SMALL, SIZES, PRIORS[name], omega)
     np.testing.assert_allclose(target @ sweep, target, atol=1e-12)
     statistic, freedom = 0.0, 0
     for s, start in enumerate(states):
         visits = np.zeros(len(states))
         for n in range(n_sweeps):
             key = streams.stream(32, s, n, Step.GROUPS)
-            found = regroup(rows, np.array(start), 0.4, [omega], 1, key)[0]
+            found = regroup(rows, np.array(start), PRIORS[name], [omega], 1, key)[0]
             visits[states.index(tuple(found.tolist()))] += 1
         expected = sweep[s] * n_sweeps
         rare = expected < 5.0
@@ -149,18 +157,18 @@ def test_a_sweep_goes_from_every_partition_to_every_other_by_its_exact_chance(om
     assert scipy.stats.chi2.sf(statistic, freedom) > FALSE_ALARM
 
 
-@pytest.mark.parametrize("omega", [-0.5, 1.0])
-def test_a_long_chain_visits_all_partitions_as_often_as_their_target_says(omega: float) -> None:
+@pytest.mark.parametrize(("omega", "name"), [(-0.5, "even"), (1.0, "even"), (0.0, "uneven")])
+def test_a_long_chain_visits_all_partitions_as_often_as_their_target_says(omega: float, name: str) -> None:
     """Thinned until the slowest part of a sweep's chances, by its eigenvalue, has fallen below one in a hundred.
 
     Draws are then as good as independent: the variance of a frequency is at most (1 + .01) / (1 - .01) of theirs.
     """
     rows, states = rows_of(SMALL, SIZES), partitions(4)
-    target, sweep = transitions(SMALL, SIZES, 0.4, omega)
+    target, sweep = transitions(SMALL, SIZES, PRIORS[name], omega)
     slowest = np.sort(np.abs(np.linalg.eigvals(sweep)))[-2]
     thin, visits, group = int(np.ceil(np.log(0.01) / np.log(slowest))), np.zeros(len(states)), np.arange(4)
     for n in range(1, 12_001):
-        group = regroup(rows, group, 0.4, [omega], 1, streams.stream(33, 0, n, Step.GROUPS))[0]
+        group = regroup(rows, group, PRIORS[name], [omega], 1, streams.stream(33, 0, n, Step.GROUPS))[0]
         if n % thin == 0:
             visits[states.index(tuple(group.tolist()))] += 1
     expected = target * visits.sum()
@@ -170,7 +178,7 @@ def test_a_long_chain_visits_all_partitions_as_often_as_their_target_says(omega:
 
 
 def plainly_regrouped(
-    rows: AtomRows, group: Array, beta: float, powers: Sequence[float], n_sweeps: int, key: np.uint64
+    rows: AtomRows, group: Array, prior: Array, powers: Sequence[float], n_sweeps: int, key: np.uint64
 ) -> list[Partition]:
     """The groups after each power, every gain computed anew from all atoms: the same algorithm, nothing kept.
 
@@ -189,10 +197,10 @@ def plainly_regrouped(
                 for g in held:
                     member = [b for b in others if slot[b] == g]
                     before, size = words[member].sum(axis=0), rows.size[member].sum()
-                    weight[g] = evidence(before + words[a], beta) - evidence(before, beta)
+                    weight[g] = evidence(before + words[a], prior) - evidence(before, prior)
                     weight[g] += omega * (gammaln(size + rows.size[a]) - gammaln(size))
                 empty = slot[a] if slot[a] not in held else min(set(range(n_atoms + 1)) - held)
-                weight[empty] = evidence(words[a], beta) + omega * gammaln(rows.size[a])
+                weight[empty] = evidence(words[a], prior) + omega * gammaln(rows.size[a])
                 cumulative = np.cumsum(softmax(weight))
                 slot[a] = int(np.searchsorted(cumulative, streams.uniform(key, position) * cumulative[-1], "right"))
                 position += 1
@@ -209,9 +217,9 @@ def test_what_is_kept_of_gains_never_changes_a_move(seed: int) -> None:
     """
     rows, key = random_rows(14, 12, seed=40 + seed), streams.stream(34, seed, 0, Step.GROUPS)
     start = np.arange(14) if seed % 2 else np.arange(14) % 4
-    powers = [-3.0, 0.0, 1.0, 2.0, -1.0]
-    found = regroup(rows, start, 0.4, powers, 4, key)
-    expected = plainly_regrouped(rows, start, 0.4, powers, 4, key)
+    powers, prior = [-3.0, 0.0, 1.0, 2.0, -1.0], uneven(12) if seed > 2 else np.full(12, 0.4)
+    found = regroup(rows, start, prior, powers, 4, key)
+    expected = plainly_regrouped(rows, start, prior, powers, 4, key)
     assert [tuple(groups.tolist()) for groups in found] == expected
     assert len(set(expected)) > 2
 
@@ -222,8 +230,8 @@ def test_gains_that_are_kept_from_call_to_call_change_no_move() -> None:
     seen = set()
     for sweep in range(30):
         key, power = streams.stream(36, 0, sweep, Step.GROUPS), [float(sweep % 4 - 1)]
-        kept = regroup(rows, kept, 0.4, power, 1, key, gains)[0]
-        anew = regroup(rows, anew, 0.4, power, 1, key)[0]
+        kept = regroup(rows, kept, uneven(12), power, 1, key, gains)[0]
+        anew = regroup(rows, anew, uneven(12), power, 1, key)[0]
         np.testing.assert_array_equal(kept, anew)
         seen.add(tuple(kept.tolist()))
     assert len(seen) > 10  # groups did change
@@ -233,7 +241,7 @@ def test_gains_that_are_kept_from_call_to_call_change_no_move() -> None:
 def test_groups_are_numbered_by_their_first_atoms_and_the_start_is_left_alone() -> None:
     rows, start = random_rows(20, 10, seed=35), np.arange(20)[::-1].copy()
     before = start.copy()
-    found = regroup(rows, start, 0.4, [0.0, 2.0], 2, streams.stream(35, 0, 0, Step.GROUPS))
+    found = regroup(rows, start, uneven(10), [0.0, 2.0], 2, streams.stream(35, 0, 0, Step.GROUPS))
     np.testing.assert_array_equal(start, before)
     assert found.shape == (2, 20) and found.dtype == np.int64
     for groups in found:
@@ -241,22 +249,23 @@ def test_groups_are_numbered_by_their_first_atoms_and_the_start_is_left_alone() 
 
 
 def test_no_sweep_changes_nothing_but_the_numbers() -> None:
-    found = regroup(random_rows(4, 10, seed=36), np.array([3, 1, 3, 0]), 0.4, [1.0], 0, np.uint64(1))
+    found = regroup(random_rows(4, 10, seed=36), np.array([3, 1, 3, 0]), uneven(10), [1.0], 0, np.uint64(1))
     np.testing.assert_array_equal(found, [[0, 1, 0, 2]])
 
 
 def test_a_greater_power_makes_fewer_groups() -> None:
     """The mean number of groups of the exact target falls with omega, and so does that of the sampler."""
-    rows = rows_of(SMALL, SIZES)
+    rows, prior = rows_of(SMALL, SIZES), PRIORS["even"]
     exact = [
         sum(
-            p * (max(part) + 1) for p, part in zip(transitions(SMALL, SIZES, 0.4, omega)[0], partitions(4), strict=True)
+            p * (max(part) + 1)
+            for p, part in zip(transitions(SMALL, SIZES, prior, omega)[0], partitions(4), strict=True)
         )
         for omega in (-2.0, 0.0, 2.0)
     ]
     key = streams.stream
     found = [
-        np.mean([regroup(rows, np.arange(4), 0.4, [o], 20, key(37, 0, n, Step.GROUPS)).max() + 1 for n in range(400)])
+        np.mean([regroup(rows, np.arange(4), prior, [o], 20, key(37, 0, n, Step.GROUPS)).max() + 1 for n in range(400)])
         for o in (-2.0, 0.0, 2.0)
     ]
     assert exact[0] > exact[1] > exact[2]

@@ -17,7 +17,7 @@ from tests.worker import jobs
 from worker import legs, models, results, step_rows
 
 ONE_STEP_A_LEG = {"save_seconds": 1e-9, "leg_seconds": 1e-9}
-N_STEPS = {"atoms": 2, "calibrate": 9}  # weightings; the propensity, and each of two starts, sides and weightings
+N_STEPS = {"atoms": 2, "calibrate": 13}  # weightings; the propensity, and each of two starts, sides and three variants
 
 
 class Killed(BaseException):
