@@ -50,6 +50,7 @@ class Grouped(NamedTuple):
 
     atom: Array  # int64[D], of every unlabeled document with a word
     rows: AtomRows  # of the new side's documents alone
+    prior: Array  # float64[V], beta_w
 
 
 @dataclass
@@ -92,12 +93,10 @@ def start(
             own, rows = granularity.settled(
                 part, values, seeds, setting.smoothing, setting.has_background, hyperparameters, address, workers
             )
-            state.atoms[setting.atoms] = Grouped(spread(calibrated, own, setting, workers), rows)
+            prior = word_prior(rows.word_totals, setting.smoothing, setting.has_background)
+            state.atoms[setting.atoms] = Grouped(spread(calibrated, own, setting, workers), rows, prior)
     powers = sorted(hyperparameters.powers)
-    pairs = [
-        (rows, word_prior(rows.word_totals, smoothing, has_background))
-        for (_, has_background, smoothing), (_, rows) in state.atoms.items()
-    ]
+    pairs = [(grouped.rows, grouped.prior) for grouped in state.atoms.values()]
     groups = dict(zip(state.atoms, granularity.group_all(pairs, powers, address, workers), strict=True))
     for s in calibrated.kept:
         setting = calibrated.settings[s]
@@ -127,18 +126,17 @@ def sweep(corpus: Corpus, calibrated: Calibration, state: CalibratedState) -> Dr
     )
     setting = calibrated.settings[state.setting]
     grouped = state.atoms[setting.atoms]
-    prior = word_prior(grouped.rows.word_totals, setting.smoothing, setting.has_background)
     key = streams.stream(state.seed, state.chain, state.n_sweeps, Step.GROUPS)
     group = state.groups[state.setting]
     gains = state.gains.setdefault(state.setting, no_gains(group.size))
-    group = regroup(grouped.rows, group, prior, [setting.power], 1, key, gains)[0]
+    group = regroup(grouped.rows, group, grouped.prior, [setting.power], 1, key, gains)[0]
     state.groups[state.setting] = group
     state.identity = np.concatenate([np.arange(corpus.n_known), name_groups(corpus, calibrated, state)])
     state.digest = next_digest(state.digest, [group, state.identity], 0.0, 0.0)
     answers = document_categories(corpus, calibrated, state)
     sizes = np.bincount(answers[answers >= corpus.n_known] - corpus.n_known, minlength=int(group.max()) + 1)
     n_held = granularity.n_that_count(sizes)
-    log_p = log_target(grouped.rows, group, prior, setting.power)
+    log_p = log_target(grouped.rows, group, grouped.prior, setting.power)
     n_new = true_number(n_held, corpus.n_known, calibrated.scores, state)
     return Draw(state.n_sweeps, corpus.n_known + n_held, n_new, n_held, log_p, state.setting)
 
@@ -259,7 +257,9 @@ def restored(calibrated: Calibration, facts: Mapping[str, Any], arrays: Arrays) 
         own = atom[part.documents].astype(np.int32)
         values = calibrated.values[weighting][part.entries]
         counts = count(part.bags, values, own, int(own.max(initial=0)) + 1)
-        atoms[weighting, has_background, smoothing] = Grouped(atom, atom_rows(counts))
+        rows = atom_rows(counts)
+        prior = word_prior(rows.word_totals, smoothing, has_background)
+        atoms[weighting, has_background, smoothing] = Grouped(atom, rows, prior)
     return CalibratedState(
         fingerprint=facts["corpus"],
         seed=facts["seed"],
@@ -287,7 +287,7 @@ def check(corpus: Corpus, calibrated: Calibration, state: CalibratedState) -> No
     if n_new_documents and set(state.groups) != set(calibrated.kept.tolist()):
         raise ValueError("it was made under other settings")
     for s, group in state.groups.items():
-        atom, rows = state.atoms[calibrated.settings[s].atoms]
+        atom, rows, _ = state.atoms[calibrated.settings[s].atoms]
         if atom.size != corpus.n_documents or group.size != rows.size.size or int(atom.max()) >= group.size:
             raise ValueError(f"the atoms of setting {s} are not those of its groups")
         if not is_gapless(group):

@@ -12,7 +12,7 @@ import numpy as np
 
 from sampler import granularity, streams
 from sampler.atoms import assign, count, seed_atoms, settle
-from sampler.bags import WEIGHTINGS, Bags, bag, effective_counts, select, tf_idf, word_prior, word_totals
+from sampler.bags import WEIGHTINGS, Bags, bag, effective_counts, select, tf_idf
 from sampler.corpus import Array, Corpus
 from sampler.granularity import KNOWN, NEW, VARIANTS, Scores, Setting, Side
 from sampler.hyperparameters import CalibratedHyperparameters
@@ -53,7 +53,7 @@ def atom_run(
     seeds = seed_atoms(part, tf_idf(part), n_atoms, streams.stream(seed, 0, 0, Step.ATOM_SEEDS), workers)
     found = []
     for smoothing in hyperparameters.smoothings:
-        prior = word_prior(word_totals(bags, values), smoothing, has_background=False)
+        prior = np.full(bags.n_words, smoothing)
         settled = settle(part, values[entries], seeds, prior, hyperparameters.n_atom_sweeps, (seed, number), workers)
         counts = count(part, values[entries], settled, int(settled.max()) + 1)
         atom = assign(bags, values, counts, prior, workers)

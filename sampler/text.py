@@ -101,7 +101,7 @@ def encode(texts: Iterable[str], labels: list[str | None], options: TextOptions)
 
     kept = {w: i for w, i in first_seen.items() if document_frequency[i] >= options.min_document_frequency}
     if options.stop_words == AUTO:
-        kept = without_stop_words(kept, tokens, n_least=SHORT * len(lengths))
+        kept = without_stop_words(kept, len(first_seen), tokens, n_least=SHORT * len(lengths))
     vocabulary = sorted(kept)
     word_of_index = np.full(len(first_seen), -1, np.int32)
     word_of_index[[kept[word] for word in vocabulary]] = np.arange(len(vocabulary))
@@ -115,16 +115,24 @@ def encode(texts: Iterable[str], labels: list[str | None], options: TextOptions)
     return Encoded(corpus, vocabulary, categories)
 
 
-def without_stop_words(kept: dict[str, int], tokens: "array[int]", n_least: int) -> dict[str, int]:
-    """The words that are none of AUTO_LANGUAGE's stop words, if they make at least so many tokens; else all."""
+def without_stop_words(kept: dict[str, int], n_seen: int, tokens: "array[int]", n_least: int) -> dict[str, int]:
+    """The words that are none of AUTO_LANGUAGE's stop words, if they make at least so many tokens; else all.
+
+    Tokens are numbers below `n_seen`, those of `kept` and of other words.
+    """
     stop_words = folded(stopwordsiso.stopwords(AUTO_LANGUAGE))
     rest = {word: index for word, index in kept.items() if word not in stop_words}
-    is_rest = np.zeros(max(kept.values(), default=-1) + 1, bool)
+    is_rest = np.zeros(n_seen, bool)
     is_rest[list(rest.values())] = True
-    words = np.frombuffer(tokens, np.int32) if tokens else np.empty(0, np.int32)
+    words = numbers(tokens)
     blocks = (words[start : start + TOKENS_AT_ONCE] for start in range(0, words.size, TOKENS_AT_ONCE))
-    n_left = sum(int(is_rest[block[block < is_rest.size]].sum()) for block in blocks)
+    n_left = sum(int(is_rest[block].sum()) for block in blocks)
     return rest if n_left >= n_least else kept
+
+
+def numbers(tokens: "array[int]") -> Array:
+    """int32[N]: the tokens themselves, not a copy."""
+    return np.frombuffer(tokens, np.int32) if tokens else np.empty(0, np.int32)
 
 
 def keep_known_words(word_of_index: Array, tokens: "array[int]", lengths: "array[int]") -> tuple[Array, Array]:
@@ -132,7 +140,7 @@ def keep_known_words(word_of_index: Array, tokens: "array[int]", lengths: "array
 
     The words take the place of the tokens, a block at a time: of hundreds of millions there is room for one copy.
     """
-    words = np.frombuffer(tokens, np.int32) if tokens else np.empty(0, np.int32)
+    words = numbers(tokens)
     ends = np.cumsum(np.frombuffer(lengths, np.int64)) if lengths else np.empty(0, np.int64)
     offsets = np.zeros(ends.size + 1, np.int64)
     n_kept = 0
