@@ -63,7 +63,7 @@ class CollapsedState(State):
             "identity": self.assignments.identity,
         }
 
-    def digested(self) -> Iterable[Array]:
+    def digested(self, workers: Workers | None = None) -> Iterable[Array]:
         """The assignments; identities follow from them."""
         return self.assignments.table, self.assignments.category, self.assignments.topic
 
@@ -82,7 +82,7 @@ class CollapsedState(State):
     def category_tables(self) -> Array:
         return np.asarray(self.counts.category_tables)
 
-    def document_categories(self, corpus: Corpus) -> Array:
+    def document_categories(self, corpus: Corpus, workers: Workers | None = None) -> Array:
         """Counted from the tables of each document's tokens."""
         return np.asarray(document_categories(corpus, self.assignments))
 

@@ -19,8 +19,9 @@ from numba import njit
 
 from sampler import lanes, streams
 from sampler.bags import Bags
-from sampler.blocks import LANES, padded
+from sampler.blocks import padded
 from sampler.corpus import Array
+from sampler.lanes import LANES
 from sampler.streams import Step
 from sampler.workers import Workers
 

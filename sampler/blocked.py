@@ -12,14 +12,17 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 from scipy.special import gammaln, softmax
 
-from sampler import blocks, documents, split_merge, streams, words
-from sampler.assignments import UNBORN, recount
-from sampler.blocks import FIXED_POINT, LANES, MAX_SLOTS, MIXED, Bags, BlockedCounts, Drawn, Placements, WordTopics
+from sampler import blocks, documents, lanes, offers, split_merge, streams, words
+from sampler.assignments import EMPTY, UNBORN, recount
+from sampler.blocks import FIXED_POINT, MAX_SLOTS, MIXED, Bags, BlockedCounts, Drawn, Placements, WordTopics
 from sampler.corpus import UNLABELED, Array, Corpus
-from sampler.documents import Offers, Sizes, Tallies
-from sampler.draws import cut_uniform, negligible
+from sampler.documents import Sizes
 from sampler.evidence import log_dirichlet_multinomial, log_factorials, log_gamma_density, log_word_topics
 from sampler.hyperparameters import Hyperparameters
+from sampler.lanes import LANES
+from sampler.mixed import Desk, Tallies, desk
+from sampler.offers import HIGHEST_SCORE, NO_STICK, QUANTUM, Offers
+from sampler.phi import cut_uniform, negligible
 from sampler.split_merge import Outcome
 from sampler.start import first_assignments
 from sampler.state import Course, Kernel, State, smallest
@@ -29,7 +32,7 @@ from sampler.workers import Workers
 LEAST_STICK = 1e-12  # a category with a smaller b_k is no candidate in a sweep
 START_TOKENS = 200_000  # of the documents that a start learns from
 WHOLE_DOCUMENTS = 1e-9  # an alpha at which no token parts from its document
-SPLIT_MERGE_EVERY = 4  # sweeps: an attempt costs up to a tenth of one
+SPLIT_MERGE_EVERY = 8  # sweeps: an attempt costs up to a third of one
 ENOUGH_PSEUDOCOUNTS = 20.0  # V beta: a topic's norm is then not small, even without a token
 
 
@@ -40,6 +43,7 @@ class Room(NamedTuple):
     offers: Offers
     norms: Array  # float64[N_BLOCKS, L]
     changes: Array  # int32[n_workers, V, S], 0 between sweeps; without rows for a single worker
+    desks: list[Desk]  # of each worker
 
 
 class Lengths(NamedTuple):
@@ -114,9 +118,17 @@ class BlockedState(State):
         """int64[S], m_k."""
         return self.counts.category_tables
 
-    def document_categories(self, corpus: Corpus) -> Array:
+    def document_categories(self, corpus: Corpus, workers: Workers | None = None) -> Array:
         """int32[D]: the slot that holds most words of each document, or EMPTY."""
-        return np.asarray(blocks.most_frequent_categories(corpus, self.bags, self.placements, self.numbers.size))
+        workers = workers or Workers()
+        is_answered = (corpus.labels != UNLABELED) & (corpus.lengths > 0)
+        answers = np.where(is_answered, corpus.labels, EMPTY).astype(np.int32)
+
+        def answer(worker: int, first: int, end: int) -> None:
+            blocks.most_frequent_categories(self.bags, self.placements, self.numbers.size, first, end, answers)
+
+        workers.share(answer, workers.cut(self.bags.first_token))
+        return answers
 
     def sweep(self, corpus: Corpus, hyperparameters: Hyperparameters, workers: Workers | None) -> None:
         """Draw parameters, categories and tables of all documents, and topics."""
@@ -196,7 +208,7 @@ class BlockedState(State):
             return moved
 
         blocks.relabel(self.placements, slot)
-        category_word = np.zeros((corpus.n_words, wanted), np.int32)
+        category_word = lanes.aligned((corpus.n_words, wanted), np.int32)
         category_word[:, : old.size] = self.counts.category_word[:, old]
         self.counts = self.counts._replace(
             category_word=category_word,
@@ -214,24 +226,28 @@ class BlockedState(State):
         if self.room is None or self.room.changes.shape != (n_changes, n_words, n_slots):
             drawn = Drawn(
                 stick=np.zeros(n_slots),
-                mixture=np.zeros((n_topics, n_slots), np.float32),
+                mixture=lanes.aligned((n_topics, n_slots), np.float32),
                 topic=np.empty((n_words, n_topics), np.uint16),
                 weight=np.empty((n_words, n_topics), np.float32),
                 size=np.empty(n_words, np.int32),
                 counted=np.empty(n_words, np.int32),
-                chance=np.empty((n_words, n_slots), np.float32),
+                chance=lanes.aligned((n_words, n_slots), np.float32),
             )
-            offers = Offers(
-                log_stick=np.empty((1, n_slots), np.float32),
+            offered = Offers(
+                log_stick=lanes.aligned((1, n_slots), np.float32),
                 weight=np.empty(n_slots, np.float32),
                 seating=np.empty(n_slots),
                 chance=drawn.chance,
-                score=np.empty((n_words, n_slots), np.float32),
+                score=lanes.aligned((n_words, n_slots), np.float32),
                 fresh=np.empty(n_words, np.float32),
                 leave=np.empty((n_slots, n_words), np.float32),
+                quanta=lanes.aligned((n_words, n_slots), np.int16),
+                stick_quanta=lanes.aligned((1, n_slots), np.int32),
+                slack=np.zeros(1),
             )
-            changes = np.zeros((n_changes, n_words, n_slots), np.int32)
-            self.room = Room(drawn, offers, np.zeros((words.N_BLOCKS, n_topics)), changes)
+            changes = lanes.aligned((n_changes, n_words, n_slots), np.int32)
+            desks = [desk(n_slots, self.sizes.harmonic.size) for _ in range(workers.n_workers)]
+            self.room = Room(drawn, offered, np.zeros((words.N_BLOCKS, n_topics)), changes, desks)
         return self.room
 
     @cached_property
@@ -247,25 +263,29 @@ class BlockedState(State):
     def make_offers(self, workers: Workers) -> None:
         """Write what documents need to know of the categories."""
         assert self.room is not None
-        drawn, offers, *_ = self.room
+        drawn, offered, *_ = self.room
         is_candidate = drawn.stick > LEAST_STICK
-        offers.seating[:] = self.alpha * drawn.stick
-        offers.weight[:] = np.where(is_candidate, offers.seating, 0.0)
+        offered.seating[:] = self.alpha * drawn.stick
+        offered.weight[:] = np.where(is_candidate, offered.seating, 0.0)
         with np.errstate(divide="ignore"):
-            offers.log_stick[0] = np.log(np.where(is_candidate, drawn.stick, 0.0))
+            offered.log_stick[0] = np.log(np.where(is_candidate, drawn.stick, 0.0))
+        offered.stick_quanta[0] = np.maximum(np.rint(offered.log_stick[0] / QUANTUM), NO_STICK)
+        # No score is above -log(alpha b), so none is beyond the quanta unless alpha is next to nothing.
+        offered.slack[0] = QUANTUM if -np.log(self.alpha * LEAST_STICK) < HIGHEST_SCORE else np.inf
         live = np.flatnonzero(drawn.stick)
 
         def offer(worker: int, first: int, end: int) -> None:
-            words.offer(offers, live, first, end)
+            words.offer(offered, live, first, end)
             with np.errstate(divide="ignore"):
-                np.log(offers.score[first:end], out=offers.score[first:end])
+                np.log(offered.score[first:end], out=offered.score[first:end])
+            offers.quantize(offered, first, end)
 
         workers.share(offer, self.word_pieces(workers))
 
     def sample_documents(self, workers: Workers) -> None:
         """Resample categories and tables of all unlabeled documents."""
         assert self.room is not None
-        offers, changes, counts, n_slots = self.room.offers, self.room.changes, self.counts, self.numbers.size
+        room, changes, counts, n_slots = self.room, self.room.changes, self.counts, self.numbers.size
         tallies = [
             Tallies(
                 changes[worker] if changes.size else counts.category_word,
@@ -277,7 +297,8 @@ class BlockedState(State):
         key = self.key(Step.DOCUMENTS)
 
         def sample(worker: int, first: int, end: int) -> None:
-            documents.sample_documents(self.bags, self.placements, offers, self.sizes, key, first, end, tallies[worker])
+            tally, at = tallies[worker], room.desks[worker]
+            documents.sample_documents(self.bags, self.placements, room.offers, self.sizes, key, first, end, at, tally)
 
         workers.share(sample, workers.cut(self.bags.first_token))
         if changes.size:
@@ -312,24 +333,29 @@ class BlockedState(State):
         """Draw the topics of all tokens in bulk."""
         assert self.room is not None
         drawn, counts = self.room.drawn, self.counts
-        served = np.flatnonzero(counts.category_tables)
-        category_topic = np.zeros((workers.n_workers, *counts.category_topic.shape), np.int32)
+        n_slots, n_topics = counts.category_topic.shape
+        category_topic = lanes.aligned((workers.n_workers, n_topics, n_slots), np.int32)
         key = self.key(Step.BULK_TOPICS)
 
         def sample(worker: int, first: int, end: int) -> None:
-            words.sample_topics(
-                counts.category_word, drawn, served, key, first, end, counts.word_topics, category_topic[worker]
-            )
+            tally = category_topic[worker]
+            words.sample_topics(counts.category_word, drawn, key, first, end, counts.word_topics, tally)
 
         workers.share(sample, self.word_pieces(workers))
-        counts.category_topic[:] = category_topic.sum(axis=0, dtype=np.int64)
+        counts.category_topic[:] = category_topic.sum(axis=0, dtype=np.int64).T
         counts.topic_tokens[:] = counts.category_topic.sum(axis=0)
 
-    def digested(self) -> Iterable[Array]:
+    def digested(self, workers: Workers | None = None) -> Iterable[Array]:
         """Hashes of what is large, and all that is small."""
-        counts = self.counts
-        placements = blocks.fingerprint_placements(self.bags, self.placements)
-        yield np.array([placements, blocks.fingerprint_topics(counts.word_topics)], np.uint64)
+        workers, counts = workers or Workers(), self.counts
+        parts: list[int] = []
+
+        def fingerprint(worker: int, first: int, end: int) -> None:
+            parts.append(int(blocks.fingerprint_placements(self.bags, self.placements, first, end)))
+
+        workers.share(fingerprint, workers.cut(self.bags.first_token))
+        placements = sum(parts) % 2**64
+        yield np.array([placements, int(blocks.fingerprint_topics(counts.word_topics))], np.uint64)
         yield counts.category_tables
         yield counts.log_seats
         yield counts.category_topic

@@ -10,11 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from sampler.assignments import EMPTY
 from sampler.corpus import UNLABELED, Array
+from sampler.lanes import AHEAD, LANES, aligned_rows, prefetch
 from sampler.streams import GOLDEN, mix
 
-LANES = 32  # categories side by side in vector registers: the slots are padded to a multiple
 MIXED = np.uint16(65_535)  # of a document whose tokens are not all in one category
 MAX_SLOTS = 65_504
 MAX_COUNT = 255  # of a pair: more occurrences make further pairs
@@ -135,7 +134,7 @@ def bag(corpus):
 @njit(cache=True, nogil=True)
 def count_words(corpus, bags, placements, n_slots):
     """int32[V, S]: tokens of each word in each category, labeled documents too."""
-    category_word = np.zeros((corpus.n_words, n_slots), np.int32)
+    category_word = aligned_rows(corpus.n_words, n_slots).view(np.int32)
     for d in range(corpus.labels.size):
         if corpus.labels[d] != UNLABELED:
             for i in range(corpus.offsets[d], corpus.offsets[d + 1]):
@@ -149,30 +148,36 @@ def count_words(corpus, bags, placements, n_slots):
 
 
 @njit(cache=True, nogil=True)
-def most_frequent_categories(corpus, bags, placements, n_slots):
-    """int32[D]: the category of most of a document's tokens, the smallest of several; EMPTY without a token."""
-    answers = np.full(corpus.labels.size, EMPTY, np.int32)
-    for d in range(corpus.labels.size):
-        if corpus.labels[d] != UNLABELED and corpus.offsets[d + 1] > corpus.offsets[d]:
-            answers[d] = corpus.labels[d]
-    held, present = np.zeros(n_slots, np.int64), np.empty(n_slots + 1, np.int64)
-    for u in range(bags.document.size):
-        answer = np.int64(placements.whole[u])
-        if answer == MIXED:
-            n_present = 0
-            for i in range(bags.first_token[u], bags.first_token[u + 1]):
-                category = placements.token[i]
-                present[n_present] = category
-                n_present += held[category] == 0
-                held[category] += 1
-            answer = present[0]
-            for category in present[:n_present]:
-                if held[category] > held[answer] or (held[category] == held[answer] and category < answer):
-                    answer = category
-            for category in present[:n_present]:
-                held[category] = 0
-        answers[bags.document[u]] = answer
-    return answers
+def most_frequent_categories(bags, placements, n_slots, first, end, answers):
+    """Write the category of most tokens, the smallest of several, of the documents first .. end - 1 into int32[D]."""
+    seen = np.zeros(n_slots, np.bool_)
+    for u in range(first, end):
+        whole = np.int64(placements.whole[u])
+        if whole == MIXED:
+            whole = most_frequent(placements.token, bags.first_token[u], bags.first_token[u + 1], seen)
+        answers[bags.document[u]] = whole
+
+
+@njit(cache=True, nogil=True, inline="always")
+def most_frequent(tokens, first, end, seen):
+    """The most frequent of the tokens, the smallest of several. `seen`, bool[S], is false before and after.
+
+    The tokens of a category are counted all at once: one by one, each would wait for the count that it adds to.
+    """
+    unseen, rest, answer, most = first, end - first, np.int64(0), 0
+    while rest > 0:
+        while seen[tokens[unseen]]:
+            unseen += 1
+        k, n = tokens[unseen], 0
+        for i in range(first, end):
+            n += tokens[i] == k
+        seen[k] = True
+        rest -= n
+        if n > most or (n == most and k < answer):
+            answer, most = np.int64(k), n
+    for i in range(first, end):
+        seen[tokens[i]] = False
+    return answer
 
 
 @njit(cache=True, nogil=True)
@@ -253,17 +258,32 @@ def hold(rows, size, topic, count):
 
 
 @njit(cache=True, nogil=True)
-def fingerprint_placements(bags, placements):
-    """uint64: a hash of all that the placements tell; it is not for enemies."""
+def fingerprint_placements(bags, placements, first, end):
+    """uint64: a hash of what the placements tell of the documents first .. end - 1; it is not for enemies.
+
+    Those of parts add up to that of the whole.
+    """
     total = np.uint64(0)
-    for u in range(bags.document.size):
+    for u in range(first, end):
         whole = placements.whole[u]
         part = np.uint64(whole) + np.uint64(1)
         if whole == MIXED:
-            for i in range(bags.first_token[u], bags.first_token[u + 1]):
-                part = part * GOLDEN + np.uint64(placements.token[i])
+            part = fingerprint_tokens(placements.token, bags.first_token[u], bags.first_token[u + 1])
         total += mix(part ^ (GOLDEN * np.uint64(u + 1)))
     return total
+
+
+@njit(cache=True, nogil=True, inline="always")
+def fingerprint_tokens(tokens, first, end):
+    """uint64: a hash of some tokens, four at a time, since each factor waits for the one before it."""
+    one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+    whole = first + (end - first) // 4 * 4
+    for i in range(first, whole, 4):
+        one, two = one * GOLDEN + np.uint64(tokens[i]), two * GOLDEN + np.uint64(tokens[i + 1])
+        three, four = three * GOLDEN + np.uint64(tokens[i + 2]), four * GOLDEN + np.uint64(tokens[i + 3])
+    for i in range(whole, end):
+        one = one * GOLDEN + np.uint64(tokens[i])
+    return mix(one) ^ mix(mix(two)) ^ mix(three * GOLDEN) ^ mix(mix(four * GOLDEN))
 
 
 @njit(cache=True, nogil=True)
@@ -271,6 +291,8 @@ def fingerprint_topics(rows):
     """uint64: a hash of which topics each word has, and how often."""
     total = np.uint64(0)
     for w in range(rows.size.size):
+        prefetch(rows.topic, w + AHEAD, 0)
+        prefetch(rows.tokens, w + AHEAD, 0)
         for j in range(rows.size[w]):
             place = (np.uint64(w) << np.uint64(16)) | np.uint64(rows.topic[w, j])
             total += mix((place * GOLDEN) ^ np.uint64(rows.tokens[w, j]))

@@ -65,8 +65,8 @@ def sweep(corpus: Corpus, hyperparameters: Hyperparameters, state: State, worker
     state.sweep(corpus, hyperparameters, workers)
     sample_concentrations(corpus, hyperparameters, state)
     name_new_categories(state)
-    state.digest = next_digest(state.digest, state.digested(), state.alpha, state.gamma)
-    return look(corpus, hyperparameters, state)
+    state.digest = next_digest(state.digest, state.digested(workers), state.alpha, state.gamma)
+    return look(corpus, hyperparameters, state, workers)
 
 
 def sample_concentrations(corpus: Corpus, hyperparameters: Hyperparameters, state: State) -> None:
@@ -89,10 +89,10 @@ def name_new_categories(state: State) -> None:
     state.n_born += n_unnamed
 
 
-def look(corpus: Corpus, hyperparameters: Hyperparameters, state: State) -> Draw:
+def look(corpus: Corpus, hyperparameters: Hyperparameters, state: State, workers: Workers | None = None) -> Draw:
     """The draw that the state stands for."""
     is_served = state.category_tables > 0
-    answers = state.document_categories(corpus)
+    answers = state.document_categories(corpus, workers)
     holds = np.zeros(is_served.size, bool)
     holds[answers[answers != EMPTY]] = True
     return Draw(

@@ -5,6 +5,8 @@ import math
 import numpy as np
 from numba import njit
 
+from sampler.lanes import AHEAD, prefetch
+
 SMALL = 1024  # counts up to here have their log-gamma in a table
 
 
@@ -98,6 +100,7 @@ def log_word_topics(rows, topic_tokens, beta):  # type: ignore[no-untyped-def]
     constant, rise = math.lgamma(beta), small_rises(beta)
     total = log_norms(n_words, topic_tokens, beta)
     for word in range(n_words):
+        prefetch(rows.tokens, word + AHEAD, 0)  # type: ignore[call-arg]
         for j in range(rows.size[word]):
             n = rows.tokens[word, j]
             total += rise[n] if n < rise.size else math.lgamma(beta + n) - constant

@@ -1,29 +1,35 @@
-"""Float32 side by side, for compiled kernels: categories are handled LANES at a time.
+"""Numbers side by side, for compiled kernels: categories, or a document's tokens, are handled LANES at a time.
 
-Loops over the categories would do the same, but each time they run they ask anew whether arrays overlap, and their
-sums go through memory. These values stay in registers. Products and sums are rounded one by one, as scalars are.
+Loops would do the same, but each time they run they ask anew whether arrays overlap, and their sums go through memory.
+These values stay in registers. Products and sums of float32 are rounded one by one, as scalars are.
 """
 
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
-from numba import types
+from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic, models, register_model
 
-from sampler.blocks import LANES
+from sampler.corpus import Array
 
-VECTOR = ir.VectorType(ir.FloatType(), LANES)
+LANES = 32  # side by side in vector registers: slots of categories are padded to a multiple
+AHEAD = 3  # words for whose rows memory is asked: rows lie too far apart for the processor to guess
+CACHE_LINE = 64  # bytes: rows that begin with one are read with fewer accesses
 
 
 class Lanes(types.Type):
-    """The type of LANES float32."""
+    """The type of LANES numbers: float32, or int32."""
 
-    def __init__(self) -> None:
-        super().__init__(name=f"Lanes({LANES})")
+    def __init__(self, element: types.Number) -> None:
+        super().__init__(name=f"Lanes({element}, {LANES})")
+        self.element = element
 
 
-LANES_TYPE = Lanes()
+FLOATS, WHOLES = Lanes(types.float32), Lanes(types.int32)
+VECTORS = {FLOATS: ir.VectorType(ir.FloatType(), LANES), WHOLES: ir.VectorType(ir.IntType(32), LANES)}
+SHORTS = ir.VectorType(ir.IntType(16), LANES)
 
 
 @register_model(Lanes)
@@ -31,58 +37,93 @@ class LanesModel(models.PrimitiveModel):
     """A vector register, or several."""
 
     def __init__(self, manager: Any, kind: Lanes) -> None:
-        super().__init__(manager, kind, VECTOR)
+        super().__init__(manager, kind, VECTORS[kind])
 
 
-def address(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    """Pointer to the lanes that begin at array[row, place]."""
+def aligned(shape: tuple[int, ...], dtype: type[np.generic]) -> Array:
+    """Zeros that begin with a cache line."""
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    room = np.zeros(size + CACHE_LINE, np.uint8)
+    first = -room.ctypes.data % CACHE_LINE
+    return room[first : first + size].view(dtype).reshape(shape)
+
+
+@njit(cache=True, nogil=True)
+def aligned_rows(n_rows, n_columns):  # type: ignore[no-untyped-def]
+    """Zeros float32[n_rows, n_columns] that begin with a cache line, for compiled kernels."""
+    room = np.zeros(n_rows * n_columns + CACHE_LINE // 4, np.float32)
+    first = (-room.ctypes.data % CACHE_LINE) // 4
+    return room[first : first + n_rows * n_columns].reshape(n_rows, n_columns)
+
+
+def address(context: Any, builder: Any, signature: Any, arguments: Any, vector: Any) -> Any:
+    """Pointer to the vector that begins at array[row, place]."""
     array = context.make_array(signature.args[0])(context, builder, arguments[0])
     row, place = (builder.zext(index, ir.IntType(64)) if index.type.width < 64 else index for index in arguments[1:3])
     width = cgutils.unpack_tuple(builder, array.shape)[1]
-    return builder.bitcast(builder.gep(array.data, [builder.add(builder.mul(row, width), place)]), VECTOR.as_pointer())
+    return builder.bitcast(builder.gep(array.data, [builder.add(builder.mul(row, width), place)]), vector.as_pointer())
 
 
-def has_lanes(kind: Any) -> bool:
-    """Whether lanes can be read from such an array."""
-    return isinstance(kind, types.Array) and (kind.ndim, kind.layout, kind.dtype) == (2, "C", types.float32)
+def lanes_of(kind: Any) -> Lanes | None:
+    """The lanes that such an array has."""
+    if not isinstance(kind, types.Array) or (kind.ndim, kind.layout) != (2, "C"):
+        return None
+    return {types.float32: FLOATS, types.int32: WHOLES}.get(kind.dtype)
 
 
 @intrinsic
 def load(typing_context, array, row, place):  # type: ignore[no-untyped-def]
     """The lanes array[row, place : place + LANES]; nothing is checked."""
-    if not has_lanes(array):
+    kind = lanes_of(array)
+    if kind is None:
         return None
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        return builder.load(address(context, builder, signature, arguments), align=4)
+        return builder.load(address(context, builder, signature, arguments, VECTORS[kind]), align=4)
 
-    return LANES_TYPE(array, row, place), generate
+    return kind(array, row, place), generate
 
 
 @intrinsic
 def store(typing_context, lanes, array, row, place):  # type: ignore[no-untyped-def]
     """Write array[row, place : place + LANES]; nothing is checked."""
-    if not has_lanes(array):
+    if lanes_of(array) != lanes:
         return None
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         signature = types.void(*signature.args[1:])
-        builder.store(arguments[0], address(context, builder, signature, arguments[1:]), align=4)
+        builder.store(arguments[0], address(context, builder, signature, arguments[1:], VECTORS[lanes]), align=4)
         return context.get_dummy_value()
 
-    return types.void(LANES_TYPE, array, row, place), generate
+    return types.void(lanes, array, row, place), generate
+
+
+@intrinsic
+def load_short(typing_context, array, row, place):  # type: ignore[no-untyped-def]
+    """The int16 array[row, place : place + LANES] as int32; nothing is checked."""
+    if not isinstance(array, types.Array) or (array.ndim, array.layout, array.dtype) != (2, "C", types.int16):
+        return None
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        shorts = builder.load(address(context, builder, signature, arguments, SHORTS), align=2)
+        return builder.sext(shorts, VECTORS[WHOLES])
+
+    return WHOLES(array, row, place), generate
 
 
 @intrinsic
 def spread(typing_context, value):  # type: ignore[no-untyped-def]
-    """The same float32 in all lanes."""
+    """The same number, float32 or int32, in all lanes."""
+    kind = {types.float32: FLOATS, types.int32: WHOLES}.get(value)
+    if kind is None:
+        return None
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         zero = ir.Constant(ir.IntType(32), 0)
-        one = builder.insert_element(ir.Constant(VECTOR, ir.Undefined), arguments[0], zero)
+        one = builder.insert_element(ir.Constant(VECTORS[kind], ir.Undefined), arguments[0], zero)
         return builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES))
 
-    return LANES_TYPE(types.float32), generate
+    return kind(value), generate
 
 
 @intrinsic
@@ -90,9 +131,9 @@ def add(typing_context, left, right):  # type: ignore[no-untyped-def]
     """Sums, lane by lane."""
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        return builder.fadd(*arguments)
+        return (builder.fadd if left == FLOATS else builder.add)(*arguments)
 
-    return LANES_TYPE(LANES_TYPE, LANES_TYPE), generate
+    return left(left, left), generate
 
 
 @intrinsic
@@ -100,9 +141,9 @@ def multiply(typing_context, left, right):  # type: ignore[no-untyped-def]
     """Products, lane by lane."""
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        return builder.fmul(*arguments)
+        return (builder.fmul if left == FLOATS else builder.mul)(*arguments)
 
-    return LANES_TYPE(LANES_TYPE, LANES_TYPE), generate
+    return left(left, left), generate
 
 
 @intrinsic
@@ -113,4 +154,214 @@ def where_greater(typing_context, left, right, then, otherwise):  # type: ignore
         is_greater = builder.fcmp_ordered(">", arguments[0], arguments[1])
         return builder.select(is_greater, arguments[2], arguments[3])
 
-    return LANES_TYPE(LANES_TYPE, LANES_TYPE, LANES_TYPE, LANES_TYPE), generate
+    return FLOATS(FLOATS, FLOATS, FLOATS, FLOATS), generate
+
+
+@intrinsic
+def where_equal(typing_context, left, right, then, otherwise):  # type: ignore[no-untyped-def]
+    """`then` in the lanes where left == right, both int32, `otherwise` in the rest."""
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.select(builder.icmp_signed("==", arguments[0], arguments[1]), arguments[2], arguments[3])
+
+    return FLOATS(WHOLES, WHOLES, FLOATS, FLOATS), generate
+
+
+def first_flag(builder: Any, flags: Any, start: Any) -> Any:
+    """The first lane from `start` on whose flag is set; LANES if there is none."""
+    long = ir.IntType(64)
+    later = builder.shl(ir.Constant(long, -1), start)
+    found = builder.and_(builder.zext(builder.bitcast(flags, ir.IntType(LANES)), long), later)
+    return builder.cttz(builder.or_(found, ir.Constant(long, 1 << LANES)), ir.Constant(ir.IntType(1), 0))
+
+
+@intrinsic
+def first_less(typing_context, left, right, start):  # type: ignore[no-untyped-def]
+    """The first lane from `start` on, uint64, where left < right; LANES if there is none."""
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return first_flag(builder, builder.fcmp_ordered("<", *arguments[:2]), arguments[2])
+
+    return types.uint64(FLOATS, FLOATS, types.uint64), generate
+
+
+@intrinsic
+def first_reached(typing_context, left, right, start):  # type: ignore[no-untyped-def]
+    """The first lane from `start` on, uint64, where left >= right; LANES if there is none."""
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return first_flag(builder, builder.fcmp_ordered(">=", *arguments[:2]), arguments[2])
+
+    return types.uint64(FLOATS, FLOATS, types.uint64), generate
+
+
+@intrinsic
+def first_more(typing_context, left, right, start):  # type: ignore[no-untyped-def]
+    """The first lane from `start` on, uint64, where left > right, both int32; LANES if there is none."""
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return first_flag(builder, builder.icmp_signed(">", *arguments[:2]), arguments[2])
+
+    return types.uint64(WHOLES, WHOLES, types.uint64), generate
+
+
+@intrinsic
+def how_many_more(typing_context, left, right):  # type: ignore[no-untyped-def]
+    """In how many lanes left > right, both int32; int32."""
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        flags = builder.icmp_signed(">", *arguments)
+        return builder.ctpop(builder.bitcast(flags, ir.IntType(LANES)))
+
+    return types.int32(WHOLES, WHOLES), generate
+
+
+@intrinsic
+def how_many_reached(typing_context, left, right):  # type: ignore[no-untyped-def]
+    """In how many lanes left >= right, both float32; int32."""
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        flags = builder.fcmp_ordered(">=", *arguments)
+        return builder.ctpop(builder.bitcast(flags, ir.IntType(LANES)))
+
+    return types.int32(FLOATS, FLOATS), generate
+
+
+@intrinsic
+def largest(typing_context, counts):  # type: ignore[no-untyped-def]
+    """The largest lane, int32."""
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        kind = ir.FunctionType(ir.IntType(32), [VECTORS[WHOLES]])
+        name = f"llvm.vector.reduce.smax.v{LANES}i32"
+        return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), arguments)
+
+    return types.int32(WHOLES), generate
+
+
+@intrinsic
+def subtract(typing_context, left, right):  # type: ignore[no-untyped-def]
+    """Differences, lane by lane."""
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return (builder.fsub if left == FLOATS else builder.sub)(*arguments)
+
+    return left(left, left), generate
+
+
+@intrinsic
+def exclusive_or(typing_context, left, right):  # type: ignore[no-untyped-def]
+    """Bits that are set in one of two int32, lane by lane."""
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.xor(*arguments)
+
+    return WHOLES(WHOLES, WHOLES), generate
+
+
+@intrinsic
+def shift_right(typing_context, bits, n):  # type: ignore[no-untyped-def]
+    """The bits of int32 shifted by those of another, zeros from the left."""
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.lshr(*arguments)
+
+    return WHOLES(WHOLES, WHOLES), generate
+
+
+@intrinsic
+def unsigned_float(typing_context, bits):  # type: ignore[no-untyped-def]
+    """The 32 bits of each lane as a number from 0 to 2^32, rounded to float32."""
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.uitofp(arguments[0], VECTORS[FLOATS])
+
+    return FLOATS(WHOLES), generate
+
+
+@intrinsic
+def count_reached(typing_context, counts, left, right):  # type: ignore[no-untyped-def]
+    """The counts, one more where left >= right."""
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        reached = builder.fcmp_ordered(">=", arguments[1], arguments[2])
+        return builder.add(arguments[0], builder.zext(reached, VECTORS[WHOLES]))
+
+    return WHOLES(WHOLES, FLOATS, FLOATS), generate
+
+
+@intrinsic
+def where_more(typing_context, left, right, then, otherwise):  # type: ignore[no-untyped-def]
+    """`then` in the lanes where left > right, both int32, `otherwise` in the rest."""
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.select(builder.icmp_signed(">", arguments[0], arguments[1]), arguments[2], arguments[3])
+
+    return then(WHOLES, WHOLES, then, then), generate
+
+
+@intrinsic
+def total(typing_context, counts):  # type: ignore[no-untyped-def]
+    """The sum of all lanes, int32."""
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        kind = ir.FunctionType(ir.IntType(32), [VECTORS[WHOLES]])
+        name = f"llvm.vector.reduce.add.v{LANES}i32"
+        return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), arguments)
+
+    return types.int32(WHOLES), generate
+
+
+@intrinsic
+def numbered(typing_context):  # type: ignore[no-untyped-def]
+    """0, 1, 2, ..."""
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return ir.Constant(VECTORS[WHOLES], list(range(LANES)))
+
+    return WHOLES(), generate
+
+
+@intrinsic
+def prefetch(typing_context, array, row, place):  # type: ignore[no-untyped-def]
+    """Have the cache line of array[row, place] brought near, whether there is such a place or not."""
+    if not isinstance(array, types.Array) or (array.ndim, array.layout) != (2, "C"):
+        return None
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        byte = ir.IntType(8)
+        pointer = address(context, builder, signature, arguments, byte)
+        kinds = [byte.as_pointer(), *[ir.IntType(32)] * 3]
+        kind = ir.FunctionType(ir.VoidType(), kinds)
+        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        builder.call(function, [pointer, *(ir.Constant(ir.IntType(32), n) for n in (0, 3, 1))])
+        return context.get_dummy_value()
+
+    return types.void(array, row, place), generate
+
+
+@intrinsic
+def borrow(typing_context, arrays):  # type: ignore[no-untyped-def]
+    """The same array, or named tuple of arrays, for a kernel to pass on without counting references.
+
+    numba counts one for each array of each call, with a locked instruction, which takes longer than many a call. The
+    caller keeps the arrays alive until the kernel ends.
+    """
+    kinds: list[Any] = list(getattr(arrays, "types", [arrays]))
+    if not all(isinstance(kind, types.Array) for kind in kinds):
+        return None
+
+    def without_owner(context, builder, kind, value):  # type: ignore[no-untyped-def]
+        array = context.make_array(kind)(context, builder, value)
+        array.meminfo = cgutils.get_null_value(array.meminfo.type)
+        array.parent = cgutils.get_null_value(array.parent.type)
+        return array._getvalue()
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        if isinstance(arrays, types.Array):
+            return without_owner(context, builder, arrays, arguments[0])
+        parts = cgutils.unpack_tuple(builder, arguments[0])
+        parts = [without_owner(context, builder, kind, part) for kind, part in zip(kinds, parts, strict=True)]
+        return context.make_tuple(builder, arrays, parts)
+
+    return arrays(arrays), generate

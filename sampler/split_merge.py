@@ -57,6 +57,7 @@ from numba import njit
 from sampler import draws
 from sampler.blocks import MIXED
 from sampler.corpus import Array
+from sampler.multinomial import multinomial
 from sampler.seating import accumulate, draw_topics, find, join, log_seats, rank_topics, seat
 from sampler.streams import branch, uniform
 
@@ -208,7 +209,7 @@ def add_labeled(tables, end, category_word, drawn, category, n_labeled, key, par
         else:
             for j in range(size):
                 chances[j] = drawn.weight[w, j] * mixture[drawn.topic[w, j]]
-            position = draws.multinomial(n, chances, size, total, key, position, hits)
+            position = multinomial(n, chances, size, total, key, position, hits)
             hits[size - 1] += hits[size]  # the rest of the total is rounding
             for j in range(size):
                 parts.topic[OLD, drawn.topic[w, j]] += hits[j]

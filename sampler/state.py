@@ -80,7 +80,7 @@ class State(Course, ABC):
         """All that the state does not share with others and that cannot be counted again, in the smallest types."""
 
     @abstractmethod
-    def digested(self) -> Iterable[Array]:
+    def digested(self, workers: Workers | None = None) -> Iterable[Array]:
         """What enters the digest after each sweep: two states with equal ones go on alike."""
 
     @abstractmethod
@@ -101,7 +101,7 @@ class State(Course, ABC):
         """int64[C], m_k: tables that serve each category, those of labeled documents too."""
 
     @abstractmethod
-    def document_categories(self, corpus: Corpus) -> Array:
+    def document_categories(self, corpus: Corpus, workers: Workers | None = None) -> Array:
         """int32[D]: the slot that holds most words of each document, or EMPTY for one without a word.
 
         Ties go to the smaller index.

@@ -2,22 +2,39 @@
 
 Steps 2, 5 and 6 of the blocked sampler. Tokens of one word in one category are exchangeable, so their topics are one
 multinomial draw. phi is sparse: of a word's topics without a token, whose weights are Gamma(beta), most are far below
-what a float can tell apart from nothing, and these are never drawn (sampler.draws).
+what a float can tell apart from nothing, and these are never drawn (sampler.phi).
 """
+
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from sampler import lanes
-from sampler.blocks import LANES
-from sampler.draws import binomial, multinomial, phi_row
+from sampler.corpus import Array
+from sampler.draws import lane_uniforms
+from sampler.lanes import AHEAD, LANES
+from sampler.multinomial import multinomial
+from sampler.phi import WORDS, draw_rows, make_scratch
 from sampler.streams import branch, uniform
 
 N_BLOCKS = 256  # of words: the topics' norms are summed within a block, then over the blocks, always in this order
-FEW = 3  # tokens of a word in a category: fewer draw their topics one by one
-FEW_OTHERS = 12.0  # expected tokens that do not have the likeliest topic: fewer are counted by inversion
-STRIDE = 12  # of the search for a topic
-MANY = 8  # tokens that do not have the likeliest topic: as many are thrown together
+ROUNDS = (4, 8, 16, 24, 32, 48, 64)  # in each of them LANES categories draw a token
+COST_OF_MORE = 4  # of a category that has more tokens, in rounds
+MOST = 512  # tokens that have a number each
+ABSENT = np.float32(-1.0)  # in place of the number of a token that is not there: it reaches no sum
+STRIDE = 65_536  # positions of the tokens of a round: more than there are slots
+
+
+class Bench(NamedTuple):
+    """What one worker writes on while it goes through its words."""
+
+    numbers: Array  # float32[., LANES], one of each token
+    sums: Array  # float32[L + 1, LANES], of chances in LANES categories
+    ends: Array  # float32[1, LANES], what is reached by numbers of topics without a count
+    column: Array  # float32[L], chances of a word's topics in one category
+    parts: Array  # int64[L + 1], tokens of a multinomial
+    found: Array  # int32[L], tokens at each place of a word's row
 
 
 @njit(cache=True, nogil=True)
@@ -28,20 +45,13 @@ def draw_weights(word_topics, beta, cut, key, first, end, drawn, norms):
     topic's weights over a block.
     """
     n_words, n_topics = word_topics.topic.shape
-    topics, weights = drawn.topic, drawn.weight
-    bits, counts = np.empty(n_topics, np.uint32), np.zeros(n_topics, np.int32)
+    scratch = make_scratch(n_topics)
     for block in range(first, end):
         for topic in range(n_topics):
             norms[block, topic] = 0.0
-        for w in range(n_words * block // N_BLOCKS, n_words * (block + 1) // N_BLOCKS):
-            for j in range(word_topics.size[w]):
-                counts[word_topics.topic[w, j]] = word_topics.tokens[w, j]
-            size, counted = phi_row(counts, beta, cut, branch(key, w), 0, topics[w], weights[w], bits)
-            for j in range(word_topics.size[w]):
-                counts[word_topics.topic[w, j]] = 0
-            for j in range(size):
-                norms[block, topics[w, j]] += weights[w, j]
-            drawn.size[w], drawn.counted[w] = size, counted
+        block_end = n_words * (block + 1) // N_BLOCKS
+        for w in range(n_words * block // N_BLOCKS, block_end, WORDS):
+            draw_rows(word_topics, beta, cut, key, w, min(w + WORDS, block_end), drawn, norms[block], scratch)
 
 
 @njit(cache=True, nogil=True)
@@ -49,6 +59,10 @@ def mix(drawn, first, end):
     """Write M, the chance of each word in each category, for the words first .. end - 1."""
     chance, mixture, topic, weight = drawn.chance, drawn.mixture, drawn.topic, drawn.weight
     for w in range(first, end):
+        for place in range(0, 64, 16):
+            lanes.prefetch(weight, w + AHEAD, place)
+        lanes.prefetch(topic, w + AHEAD, 0)
+        lanes.prefetch(topic, w + AHEAD, 32)
         for block in range(0, chance.shape[1], LANES):
             total = lanes.spread(np.float32(0.0))
             for j in range(drawn.size[w]):
@@ -77,86 +91,156 @@ def offer(offers, served, first, end):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def sample_topics(category_word, drawn, served, key, first, end, word_topics, category_topic):
+def sample_topics(category_word, drawn, key, first, end, word_topics, category_topic):
     """Draw the topics of all tokens of the words first .. end - 1, given their categories.
 
-    Of each word and category first how many tokens do not have the likeliest topic; these are then drawn one by one.
-    Loops are laid out so that few branches are taken by chance, as these cost more than all else here.
-    Writes the rows of `word_topics` and adds to `category_topic` int32[S, L].
+    Each token of a word in a category has a number of its own, and a topic takes those numbers that reach the sum of
+    chances before it and not its own. So numbers are compared and counted, LANES at once: one of each of as many
+    categories, or as many of one that has more tokens. The numbers are the same in either case. Only pairs of word and
+    category with more than MOST tokens are multinomials drawn otherwise.
+    Writes the rows of `word_topics` and adds to `category_topic` int32[L, S].
     """
-    n_slots, n_topics = category_topic.shape
-    topic, chance, weight, mixture = drawn.topic, drawn.chance, drawn.weight, drawn.mixture
-    column, parts = np.empty(n_topics, np.float32), np.empty(n_topics + 1, np.int64)
-    cumulative, best = np.zeros((n_topics + 1, n_slots), np.float32), np.empty((2, n_slots), np.float32)
-    total, likeliest, before = np.empty(n_slots), np.empty(n_slots, np.float32), np.empty(n_slots, np.float32)
-    present, found = np.empty(n_slots + 1, np.int64), np.zeros(n_topics, np.int32)
-    waiting = np.empty(n_slots * MANY + 4, np.uint16)  # category of each token that is drawn by itself
-    inverse = 1.0 / np.arange(0.0, 64.0)  # more others than FEW_OTHERS makes likely
+    n_topics, n_slots = category_topic.shape
+    drawn, word_topics = lanes.borrow(drawn), lanes.borrow(word_topics)
+    at = Bench(
+        lanes.aligned_rows(MOST // LANES + ROUNDS[-1], LANES),
+        lanes.aligned_rows(n_topics + 1, LANES),
+        lanes.aligned_rows(1, LANES),
+        np.empty(n_topics, np.float32),
+        np.empty(n_topics + 1, np.int64),
+        np.zeros(n_topics, np.int32),
+    )
     for w in range(first, end):
-        n_present = 0
-        for s in range(served.size):
-            present[n_present] = served[s]
-            n_present += category_word[w, served[s]] > 0
-        word_key, position, n_waiting = branch(key, w), 0, 0
-        size, counted = drawn.size[w], drawn.counted[w]
-        accumulate(mixture, topic[w], weight[w], counted, cumulative, best)
-        for s in range(n_present):
-            k = present[s]
-            n = np.int64(category_word[w, k])
-            total[k], likeliest[k], before[k], place = chance[w, k], 0.0, 0.0, -1
-            if n >= FEW and counted > 0:
-                place = np.int64(best[1, k])
-                share = np.float64(best[0, k]) / total[k]
-                total[k], likeliest[k], before[k] = total[k] - best[0, k], best[0, k], cumulative[place, k]
-                if n * (1.0 - share) < FEW_OTHERS:
-                    others = few_others(n, share, inverse, uniform(word_key, position))
-                    position += 1
+        fetch_rows(drawn, word_topics, w + AHEAD)
+        word_key = branch(key, w)
+        for block in range(0, n_slots, LANES):
+            tokens = lanes.load(category_word, w, block)
+            n_rounds, n_more = plan(tokens)
+            if n_rounds + n_more > 0:
+                accumulate(drawn, w, block, at.sums)
+            if n_rounds > 0:
+                throw_rounds(drawn, w, block, tokens, n_rounds, word_key, at, category_topic)
+            lane = lanes.first_more(tokens, lanes.spread(n_rounds), np.uint64(0)) if n_more > 0 else np.uint64(LANES)
+            while lane < np.uint64(LANES):
+                n = np.int64(category_word[w, block + np.int64(lane)])
+                if n <= MOST:
+                    throw_tokens(drawn, w, block, lane, n, word_key, at, category_topic)
                 else:
-                    others, position = binomial(n, 1.0 - share, word_key, position)
-                found[place] += n - others
-                category_topic[k, topic[w, place]] += n - others
-                n = others
-            if n >= MANY:
-                for j in range(counted):
-                    column[j] = weight[w, j] * mixture[topic[w, j], k] if j != place else np.float32(0.0)
-                position = multinomial(n, column, counted, total[k], word_key, position, parts)
-                for j in range(counted):
-                    found[j] += parts[j]
-                    category_topic[k, topic[w, j]] += parts[j]
-                rare = np.float64(chance[w, k]) - cumulative[counted, k]
-                for _ in range(parts[counted]):
-                    place = find_rare(drawn, w, k, np.float32(uniform(word_key, position) * rare))
-                    position += 1
-                    found[place] += 1
-                    category_topic[k, topic[w, place]] += 1
-                n = 0
-            for j in range(0, n, 4):
-                for i in range(4):
-                    waiting[n_waiting + j + i] = k
-            n_waiting += n
-        for j in range(n_waiting):
-            k = waiting[j]
-            u = np.float32(uniform(word_key, position) * total[k])
-            position += 1
-            u += likeliest[k] if u >= before[k] else np.float32(0.0)
-            place = find(cumulative, counted, k, u)
-            if place == counted:
-                place = find_rare(drawn, w, k, u - cumulative[counted, k])
-            found[place] += 1
-            category_topic[k, topic[w, place]] += 1
-        keep_found(found, topic[w], size, w, word_topics)
+                    throw_all(drawn, w, block + np.int64(lane), n, word_key, at, category_topic)
+                lane = lanes.first_more(tokens, lanes.spread(n_rounds), lane + np.uint64(1))
+        keep_found(at.found, drawn.topic[w], drawn.size[w], w, word_topics)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def few_others(n, share, inverse, u):
-    """How many of n tokens do not have a topic of this share, by inversion of u; `inverse[x]` is 1 / x."""
-    chance, odds = share**n, (1.0 - share) / share
-    others = 0
-    while u >= chance and others < n and others + 1 < inverse.size:
-        u -= chance
-        others += 1
-        chance *= odds * (n - others + 1) * inverse[others]
-    return others
+@njit(cache=True, nogil=True, inline="always")
+def fetch_rows(drawn, word_topics, w):
+    """Ask for what will be read and written of a word."""
+    lanes.prefetch(drawn.topic, w, 0)
+    lanes.prefetch(drawn.weight, w, 0)
+    lanes.prefetch(drawn.weight, w, 16)
+    lanes.prefetch(word_topics.topic, w, 0)
+    lanes.prefetch(word_topics.tokens, w, 0)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def plan(tokens):
+    """How many rounds the tokens of a word in LANES categories are drawn in, and how many categories have more.
+
+    The number is that of ROUNDS whose cost is least, or what the categories need that have no more.
+    """
+    best, n_more = np.int32(0), np.int32(LANES + 1)
+    for n_rounds in ROUNDS:
+        n = lanes.how_many_more(tokens, lanes.spread(np.int32(n_rounds)))
+        if n_rounds + COST_OF_MORE * n < best + COST_OF_MORE * n_more:
+            best, n_more = np.int32(n_rounds), n
+        if n == 0:
+            break
+    few = lanes.where_more(tokens, lanes.spread(best), lanes.spread(np.int32(0)), tokens)
+    return lanes.largest(few), n_more
+
+
+@njit(cache=True, nogil=True, inline="always")
+def accumulate(drawn, w, block, sums):
+    """Write sums of the chances of a word's topics with a count, in LANES categories, a row each after one of zeros."""
+    reached = lanes.spread(np.float32(0.0))
+    for j in range(drawn.counted[w]):
+        mixture = lanes.load(drawn.mixture, drawn.topic[w, j], block)
+        reached = lanes.add(reached, lanes.multiply(lanes.spread(drawn.weight[w, j]), mixture))
+        lanes.store(reached, sums, j + 1, 0)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def throw_rounds(drawn, w, block, tokens, n_rounds, word_key, at, category_topic):
+    """Draw the topics of a word's tokens in those of LANES categories that have no more than there are rounds."""
+    chance, absent = lanes.load(drawn.chance, w, block), lanes.spread(ABSENT)
+    beyond = lanes.where_more(tokens, lanes.spread(n_rounds), lanes.spread(np.int32(0)), tokens)
+    for r in range(n_rounds):
+        place = lanes.add(lanes.numbered(), lanes.spread(np.int32(r * STRIDE + block)))
+        number = lanes.multiply(lane_uniforms(word_key, place), chance)
+        lanes.store(lanes.where_more(beyond, lanes.spread(np.int32(r)), number, absent), at.numbers, r, 0)
+    for j in range(drawn.counted[w]):
+        reached, before, beyond = lanes.load(at.sums, j + 1, 0), beyond, lanes.spread(np.int32(0))
+        for r in range(n_rounds):
+            beyond = lanes.count_reached(beyond, lanes.load(at.numbers, r, 0), reached)
+        taken, topic = lanes.subtract(before, beyond), drawn.topic[w, j]
+        lanes.store(lanes.add(lanes.load(category_topic, topic, block), taken), category_topic, topic, block)
+        at.found[j] += lanes.total(taken)
+    if lanes.total(beyond) > 0:
+        take_rare(drawn, w, block, 1, n_rounds, lanes.load(at.sums, drawn.counted[w], 0), at, category_topic)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def throw_tokens(drawn, w, block, lane, n, word_key, at, category_topic):
+    """Draw the topics of a word's n tokens in the category of one lane, LANES tokens at once."""
+    k = block + np.int64(lane)
+    n_rows = (n + LANES - 1) // LANES
+    chance, absent = lanes.spread(drawn.chance[w, k]), lanes.spread(ABSENT)
+    size, stride = lanes.spread(np.int32(n)), lanes.spread(np.int32(STRIDE))
+    for r in range(n_rows):
+        token = lanes.add(lanes.numbered(), lanes.spread(np.int32(r * LANES)))
+        place = lanes.add(lanes.multiply(token, stride), lanes.spread(np.int32(k)))
+        number = lanes.multiply(lane_uniforms(word_key, place), chance)
+        lanes.store(lanes.where_more(size, token, number, absent), at.numbers, r, 0)
+    beyond = n
+    for j in range(drawn.counted[w]):
+        reached, before, beyond = lanes.spread(at.sums[j + 1, lane]), beyond, 0
+        for r in range(n_rows):
+            beyond += lanes.how_many_reached(lanes.load(at.numbers, r, 0), reached)
+        at.found[j] += before - beyond
+        category_topic[drawn.topic[w, j], k] += before - beyond
+    if beyond > 0:
+        take_rare(drawn, w, k, 0, n_rows, lanes.spread(at.sums[drawn.counted[w], lane]), at, category_topic)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def take_rare(drawn, w, first, step, n_rows, reached, at, category_topic):
+    """Give the numbers that are beyond all topics with a count to one without; lane i is of category first + step i."""
+    lanes.store(reached, at.ends, 0, 0)
+    for r in range(n_rows):
+        lane = lanes.first_reached(lanes.load(at.numbers, r, 0), reached, np.uint64(0))
+        while lane < np.uint64(LANES):
+            k = first + step * np.int64(lane)
+            place = find_rare(drawn, w, k, at.numbers[r, lane] - at.ends[0, lane])
+            at.found[place] += 1
+            category_topic[drawn.topic[w, place], k] += 1
+            lane = lanes.first_reached(lanes.load(at.numbers, r, 0), reached, lane + np.uint64(1))
+
+
+@njit(cache=True, nogil=True, inline="always")
+def throw_all(drawn, w, k, n, word_key, at, category_topic):
+    """Draw the topics of a word's n tokens in one category as a multinomial."""
+    counted, mass = drawn.counted[w], np.float32(0.0)
+    for j in range(counted):
+        at.column[j] = drawn.weight[w, j] * drawn.mixture[drawn.topic[w, j], k]
+        mass += at.column[j]
+    column_key, chance = branch(word_key, k), np.float64(drawn.chance[w, k])
+    position = multinomial(n, at.column, counted, chance, column_key, 0, at.parts)
+    for j in range(counted):
+        at.found[j] += at.parts[j]
+        category_topic[drawn.topic[w, j], k] += at.parts[j]
+    for i in range(at.parts[counted]):
+        place = find_rare(drawn, w, k, np.float32(uniform(column_key, position + i) * (chance - mass)))
+        at.found[place] += 1
+        category_topic[drawn.topic[w, place], k] += 1
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -170,44 +254,6 @@ def keep_found(found, topic, size, w, word_topics):
             found[j] = 0
             n += 1
     word_topics.size[w] = n
-
-
-@njit(cache=True, nogil=True)
-def accumulate(mixture, topic, weight, counted, cumulative, best):
-    """Write sums of weight times mixture over a word's topics with a count, and the largest term and its place.
-
-    cumulative is float32[L + 1, S], its first row 0; best float32[2, S].
-    """
-    for block in range(0, best.shape[1], LANES):
-        total, largest, place = (
-            lanes.spread(np.float32(0.0)),
-            lanes.spread(np.float32(0.0)),
-            lanes.spread(np.float32(0.0)),
-        )
-        for j in range(counted):
-            share = lanes.multiply(lanes.spread(weight[j]), lanes.load(mixture, topic[j], block))
-            total = lanes.add(total, share)
-            lanes.store(total, cumulative, j + 1, block)
-            place = lanes.where_greater(share, largest, lanes.spread(np.float32(j)), place)
-            largest = lanes.where_greater(share, largest, share, largest)
-        lanes.store(largest, best, 0, block)
-        lanes.store(place, best, 1, block)
-
-
-@njit(cache=True, nogil=True, inline="always")
-def find(cumulative, counted, k, u):
-    """The place at which the sum of chances passes u, or `counted`.
-
-    Every STRIDE-th sum is compared, then those of one stride: all of them, since a comparison costs less than a branch
-    that is taken by chance.
-    """
-    place, n, one, stride = np.uint64(0), np.uint64(counted), np.uint64(1), np.uint64(STRIDE)
-    for j in range(stride, n + one, stride):
-        place += stride * np.uint64(u >= cumulative[j, k])
-    first, end = place + one, min(place + stride, n + one)
-    for j in range(first, end):
-        place += np.uint64(u >= cumulative[j, k])
-    return np.int64(place)
 
 
 @njit(cache=True, nogil=True, inline="always")

@@ -20,7 +20,7 @@ import pytest
 import scipy.special
 import scipy.stats
 
-from sampler import blocked, documents
+from sampler import blocked, documents, mixed, offers
 from sampler.blocked import BlockedState
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.hyperparameters import Hyperparameters
@@ -255,16 +255,20 @@ def test_what_sits_in_a_category_that_is_too_small_stays_and_nothing_comes(monke
 
 
 MISTAKES = {
-    "a token counts itself": ("total = fresh[w] - chance", "total = fresh[w]"),
-    "a token that is asked counts itself": ("(pull[z] - np.float32(1.0) + weights[z])", "(pull[z] + weights[z])"),
-    "a token stays too seldom": ("(pull[z] - np.float32(1.0) + weights[z])", "(pull[z] - np.float32(1.0))"),
-    "a new category's tokens are forgotten": ("rest -= pull[k] * chances[w, k]", "rest -= chances[w, k]"),
+    "a token's own category is offered afresh": ("lanes.spread(-weights[k])", "lanes.spread(np.float32(0.0))"),
+    "a token that is asked counts itself": ("attraction - one + weights[active[a]]", "attraction + weights[active[a]]"),
+    "a token stays too seldom": ("attraction - one + weights[active[a]]", "attraction - one"),
+    "a new category's tokens are forgotten": ("rest -= pull[active[a]] * near[a, i]", "rest -= near[a, i]"),
+    "those behind a token that left are not asked again": ("lane += np.uint64(1)", "lane += np.uint64(LANES)"),
     "a table's size is left out": ("rest -= at.table_size[t]", "rest -= 1"),
     "the second table is too early": ("hazard = math.log1p(concentration / j)", "hazard = math.log1p(concentration)"),
     "the first to leave is any": (
         "hazard = math.log1p(offers.leave[category, bags.words[first + j]] * odds)",
         "hazard = math.log1p(odds)",
     ),
+    "what is not quite certain stays": ("return u * (1.0 + others) < 1.0", "return u * (0.5 + others) < 1.0"),
+    "the present category is preferred": ("return u * (1.0 + others) < 1.0", "return u < 0.9"),
+    "exact weights miss a table's tokens": ("if table[j] == t:", "if table[j] == t and j > 0:"),
 }
 
 
@@ -279,11 +283,15 @@ def test_the_test_has_the_power_to_find_a_wrong_kernel(mistake: str, monkeypatch
 
 
 def altered(old: str, new: str) -> types.ModuleType:
-    """documents.py with one passage of its source changed, compiled apart."""
-    source = inspect.getsource(documents)
-    assert source.count(old) == 1
-    module = types.ModuleType("altered_documents")
-    sys.modules[module.__name__] = module  # numba looks a function's module up by name
-    code = source.replace(old, new).replace("cache=True, ", "")
-    exec(compile(code, "altered_documents.py", "exec"), module.__dict__)
+    """documents.py and what it is made of with one passage of their source changed, compiled apart."""
+    sources = {module.__name__: inspect.getsource(module) for module in (offers, mixed, documents)}
+    assert sum(source.count(old) for source in sources.values()) == 1
+    for name, source in sources.items():
+        module = types.ModuleType(f"altered_{name.split('.')[1]}")
+        sys.modules[module.__name__] = module  # numba looks a function's module up by name
+        code = source.replace(old, new).replace("cache=True, ", "")
+        code = code.replace("from sampler.mixed", "from altered_mixed").replace(
+            "from sampler.offers", "from altered_offers"
+        )
+        exec(compile(code, f"{module.__name__}.py", "exec"), module.__dict__)
     return module

@@ -4,6 +4,9 @@ One call draws the topics of many words that have the same phi, each with number
 set of topics is then, word by word, a sum of independent binomials, one for each category.
 """
 
+import inspect
+import sys
+import types
 from typing import NamedTuple
 
 import blocked_harness
@@ -12,6 +15,8 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from sampler import words
+from sampler.blocked import BlockedState
 from sampler.corpus import Array
 from sampler.hyperparameters import Hyperparameters
 from sampler.workers import Workers
@@ -39,9 +44,9 @@ CASES = {
     "a single topic": Case(6, 1, 0, (2, 5, 30, 300, 100_000)),
     "one counted": Case(8, 1, 5, (1, 2, 3, 5, 30, 300)),
     "two counted": Case(8, 2, 0, (1, 2, 3, 5, 30, 300)),
-    "as many as a stride": Case(20, 12, 0, (1, 2, 3, 5, 30)),
-    "one more than a stride": Case(20, 13, 3, (1, 2, 3, 5, 30)),
-    "two strides": Case(30, 24, 5, (1, 2, 3, 5, 30, 300)),
+    "twelve counted": Case(20, 12, 0, (1, 2, 3, 5, 30)),
+    "thirteen counted": Case(20, 13, 3, (1, 2, 3, 5, 30)),
+    "twenty-four counted": Case(30, 24, 5, (1, 2, 3, 5, 30, 300)),
     "a hundred counted": Case(128, 100, 28, (1, 2, 3, 5, 30, 300)),
     "a hundred counted, 100,000 tokens": Case(128, 100, 28, (100_000,), 1_000),
     "few others": Case(8, 5, 3, (3, 30, 300, 2_000), peaked=True),
@@ -50,6 +55,9 @@ CASES = {
     "none counted, many tokens": Case(8, 0, 6, (30, 300)),
     "none counted, a single topic": Case(6, 0, 1, (2, 5, 30, 300, 100_000)),
     "forty categories": Case(8, 5, 3, (3,) * 40),
+    "each number of rounds": Case(8, 5, 3, (4, 5, 8, 9, 16, 17, 24, 25, 32, 33, 48, 49, 64, 65), 4_000),
+    "many of many": Case(8, 5, 3, (64,) * 30 + (65,) * 10, 1_000),
+    "the most that have a number each, and one more": Case(8, 5, 3, (511, 512, 513), 1_000),
 }
 
 
@@ -73,9 +81,8 @@ def sums_law(n_tokens: tuple[int, ...], chances: list[float]) -> Array:
     return total
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_topics_in_bulk_are_multinomial(name: str) -> None:
-    case, rng = CASES[name], np.random.default_rng(41)
+def drawn(case: Case, rng: np.random.Generator) -> tuple[BlockedState, Array, Array]:
+    """A state whose topics have been drawn, and the parameters that they were drawn from."""
     corpus = harness.corpus_of([[0]], [-1], case.n_words, 0)
     model = Hyperparameters(n_topics=case.n_topics, n_start=1)
     state = blocked_harness.with_room(corpus, model, len(case.n_tokens), seed=142)
@@ -90,7 +97,13 @@ def test_topics_in_bulk_are_multinomial(name: str) -> None:
     state.n_sweeps = 1
     with Workers() as workers:
         state.sample_topics(corpus, workers)
+    return state, theta, phi
 
+
+@pytest.mark.parametrize("name", CASES)
+def test_topics_in_bulk_are_multinomial(name: str) -> None:
+    case, rng = CASES[name], np.random.default_rng(41)
+    state, theta, phi = drawn(case, rng)
     chances = theta.astype(float) * phi
     chances /= chances.sum(axis=1, keepdims=True)
     category_topic, word_topic = state.counts.category_topic, blocked_harness.word_topic(state)
@@ -109,3 +122,19 @@ def test_topics_in_bulk_are_multinomial(name: str) -> None:
         visits = np.bincount(word_topic[:, subset].sum(axis=1), minlength=law.size)
         p_values["words", tuple(np.flatnonzero(subset).tolist())] = blocked_harness.chi_square_p(visits, law)
     blocked_harness.assert_all_likely(p_values)
+
+
+@pytest.mark.parametrize("cost", [0, 10**6])
+def test_topics_do_not_depend_on_what_is_drawn_side_by_side(cost: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All categories with more than 4 tokens by themselves, or all in rounds as far as these go."""
+    case = Case(8, 5, 3, (1, 3, 4, 5, 9, 40, 64, 65, 100, 400) * 4, 200)
+    expected = drawn(case, np.random.default_rng(43))[0]
+    other = types.ModuleType("other_words")
+    sys.modules[other.__name__] = other  # numba looks a function's module up by name
+    source, given = inspect.getsource(words), f"COST_OF_MORE = {words.COST_OF_MORE}"
+    assert source.count(given) == 1
+    exec(source.replace(given, f"COST_OF_MORE = {cost}").replace("cache=True, ", ""), other.__dict__)
+    monkeypatch.setattr(words, "sample_topics", other.sample_topics)
+    found = drawn(case, np.random.default_rng(43))[0]
+    np.testing.assert_array_equal(found.counts.category_topic, expected.counts.category_topic)
+    np.testing.assert_array_equal(blocked_harness.word_topic(found), blocked_harness.word_topic(expected))
