@@ -96,6 +96,7 @@ class HyperparametersIn(BaseModel):
     beta: float = limited("beta")
     category_step: CategoryStep = HYPERPARAMETERS.category_step
     n_start: int = limited("n_start")
+    birth_share: float = limited("birth_share")
 
     def chosen(self) -> dict[str, Any]:
         """The constants alone."""

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from sampler import chain
+from sampler.blocked import SPLIT_MERGE_EVERY
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.hyperparameters import Hyperparameters
 from sampler.simulate import simulate
@@ -80,5 +81,5 @@ def compile_kernels(kernel: Kernel) -> None:
     corpus = simulate(np.full(20, 30), labels, 50, 1, hyperparameters, np.random.default_rng(0), gamma=1.0).corpus
     with Workers(2) as workers:
         state = chain.start(corpus, hyperparameters, 0, 0, kernel)
-        for _ in range(3):
+        for _ in range(SPLIT_MERGE_EVERY):
             chain.sweep(corpus, hyperparameters, state, workers)

@@ -76,9 +76,14 @@ def run(
 
 
 def compare(slow: Runner, fast: Runner) -> dict[str, Any]:
-    """Who crossed when; the ratio is None where the blocked sampler has not come that far."""
+    """Who crossed when, for good and for the first time; a ratio is None where the blocked sampler has not.
+
+    No kernel stays for ever: documents mix slowly, alpha grows, and the log joint falls as it does. So it is told too
+    until which sweep the blocked sampler was above the target since it first was.
+    """
     target = slow.trace[-1].log_joint
     own, other = crossing(slow.trace, target), crossing(fast.trace, target)
+    first, stay = (first_stay(runner.trace, target) for runner in (slow, fast))
     facts: dict[str, Any] = {
         "target": round(target, 1),
         "sweeps": len(slow.trace),
@@ -93,7 +98,14 @@ def compare(slow: Runner, fast: Runner) -> dict[str, Any]:
         "blocked_crossing_seconds": None if other is None else round(fast.trace[other].seconds, 3),
         "ratio": None,
         "processor_ratio": None,
+        "first_seconds": None if first is None else round(slow.trace[first[0]].seconds, 2),
+        "blocked_first_sweep": None if stay is None else stay[0] + 1,
+        "blocked_first_seconds": None if stay is None else round(fast.trace[stay[0]].seconds, 3),
+        "blocked_until_sweep": None if stay is None else stay[1] + 1,
+        "first_ratio": None,
     }
+    if first is not None and stay is not None:
+        facts["first_ratio"] = round(slow.trace[first[0]].seconds / fast.trace[stay[0]].seconds, 1)
     if own is not None and other is not None:
         facts["ratio"] = round(slow.trace[own].seconds / fast.trace[other].seconds, 1)
         facts["processor_ratio"] = round(slow.trace[own].processor_seconds / fast.trace[other].processor_seconds, 1)
@@ -105,6 +117,15 @@ def crossing(trace: list[Moment], target: float) -> int | None:
     below = [index for index, moment in enumerate(trace) if moment.log_joint < target]
     first = below[-1] + 1 if below else 0
     return first if first < len(trace) else None
+
+
+def first_stay(trace: list[Moment], target: float) -> tuple[int, int] | None:
+    """Indices of the first sweep that reaches the target and of the last before it is lost again; None if none does."""
+    above = [moment.log_joint >= target for moment in trace]
+    if True not in above:
+        return None
+    first = above.index(True)
+    return first, above.index(False, first) - 1 if False in above[first:] else len(above) - 1
 
 
 def first_state(corpus: Corpus, hyperparameters: Hyperparameters, seed: int, how: str) -> CollapsedState:

@@ -68,7 +68,7 @@ def seed_atoms(bags: Bags, unit_rows: Array, n_atoms: int, key: np.uint64, worke
         column[bags.words[own]] = 0.0
     even = np.zeros(n_atoms, np.float32)
     for _ in range(K_MEANS_ROUNDS):
-        centers = np.zeros((bags.n_words, padded(n_atoms)), np.float32)
+        centers = lanes.aligned((bags.n_words, padded(n_atoms)), np.float32)
         add_rows(bags.offsets, bags.words, unit_rows, nearest, centers)
         centers /= np.maximum(np.sqrt((centers.astype(np.float64) ** 2).sum(axis=0)), 1e-12).astype(np.float32)
         share(workers, bags.n_documents, find_best, *rows, centers, even, nearest)
@@ -116,7 +116,7 @@ def settle(
     counts = count(bags, values, atom, n_atoms)
     length = np.bincount(bags.document, values, minlength=bags.n_documents)
     rows = (bags.offsets, bags.words, values)
-    logs = np.zeros((bags.n_words, padded(n_atoms)), np.float32)
+    logs = lanes.aligned((bags.n_words, padded(n_atoms)), np.float32)
     smoothing, all_smoothing = prior.astype(np.float32), float(prior.sum())
     logs[:, :n_atoms] = np.log(counts.words + smoothing[:, None])
     with_words = np.flatnonzero(~bags.is_empty)
@@ -211,7 +211,7 @@ def move(offsets, words, values, length, batch, chosen, atom, counts, total, siz
 def assign(bags: Bags, values: Array, atoms: Atoms, prior: Array, workers: Workers) -> Array:
     """int32[D]: the most likely atom, under beta_w float64[V], of documents that are in none; 0 for empty ones."""
     n_atoms = atoms.size.size
-    logs = np.zeros((bags.n_words, padded(n_atoms)), np.float32)
+    logs = lanes.aligned((bags.n_words, padded(n_atoms)), np.float32)
     logs[:, :n_atoms] = np.log(atoms.words + prior.astype(np.float32)[:, None]) - np.log(prior.sum() + atoms.total)
     log_size = np.log(np.maximum(atoms.size, 1e-9)).astype(np.float32)
     found = np.zeros(bags.n_documents, np.int32)

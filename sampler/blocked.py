@@ -12,17 +12,18 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 from scipy.special import gammaln, softmax
 
-from sampler import blocks, documents, lanes, offers, split_merge, streams, words
+from sampler import birth, blocks, documents, lanes, offers, rooms, split_merge, streams, words
 from sampler.assignments import EMPTY, UNBORN, recount
-from sampler.blocks import FIXED_POINT, MAX_SLOTS, MIXED, Bags, BlockedCounts, Drawn, Placements, WordTopics
+from sampler.blocks import FIXED_POINT, MAX_SLOTS, MIXED, Bags, BlockedCounts, Placements, WordTopics
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.documents import Sizes
 from sampler.evidence import log_dirichlet_multinomial, log_factorials, log_gamma_density, log_word_topics
 from sampler.hyperparameters import Hyperparameters
 from sampler.lanes import LANES
-from sampler.mixed import Desk, Tallies, desk
-from sampler.offers import HIGHEST_SCORE, NO_STICK, QUANTUM, Offers
+from sampler.mixed import Tallies
+from sampler.offers import HIGHEST_SCORE, NO_STICK, QUANTUM
 from sampler.phi import cut_uniform, negligible
+from sampler.rooms import Room
 from sampler.split_merge import Outcome
 from sampler.start import first_assignments
 from sampler.state import Course, Kernel, State, smallest
@@ -33,17 +34,10 @@ LEAST_STICK = 1e-12  # a category with a smaller b_k is no candidate in a sweep
 START_TOKENS = 200_000  # of the documents that a start learns from
 WHOLE_DOCUMENTS = 1e-9  # an alpha at which no token parts from its document
 SPLIT_MERGE_EVERY = 8  # sweeps: an attempt costs up to a third of one
+YOUNG = 3  # sweeps while topics are open to any category: then `birth_share` of the documents may open one
+OLD_SHARE = 1.0 / 256.0  # later: a visit costs about ten times as much as in the documents' step
+ROUNDS, YOUNG_ROUNDS, MANY_ROUNDS = 1, 25, 6  # of topics a sweep; the first sweeps after births, and theirs
 ENOUGH_PSEUDOCOUNTS = 20.0  # V beta: a topic's norm is then not small, even without a token
-
-
-class Room(NamedTuple):
-    """Where a sweep's parameters are written; made once and used again."""
-
-    drawn: Drawn
-    offers: Offers
-    norms: Array  # float64[N_BLOCKS, L]
-    changes: Array  # int32[n_workers, V, S], 0 between sweeps; without rows for a single worker
-    desks: list[Desk]  # of each worker
 
 
 class Lengths(NamedTuple):
@@ -136,25 +130,36 @@ class BlockedState(State):
         self.draw_parameters(corpus, hyperparameters, workers)
         self.make_offers(workers)
         self.sample_documents(workers)
+        self.births(corpus, hyperparameters)
         if self.n_sweeps % SPLIT_MERGE_EVERY == 0:
             self.split_merge(corpus, hyperparameters)
         self.sample_topics(corpus, workers)
+        is_young = hyperparameters.birth_share > 0.0 and self.n_sweeps <= YOUNG_ROUNDS
+        for turn in range(1, MANY_ROUNDS if is_young else ROUNDS):
+            self.redraw_topics(corpus, hyperparameters, workers, turn)
 
-    def key(self, step: Step) -> np.uint64:
-        """The key of this sweep's numbers for a step."""
-        return streams.stream(self.seed, self.chain, self.n_sweeps, step)
+    def key(self, step: Step, turn: int = 0) -> np.uint64:
+        """The key of this sweep's numbers for a step, or for a later turn of it."""
+        key = streams.stream(self.seed, self.chain, self.n_sweeps, step)
+        return key if turn == 0 else np.uint64(streams.branch(key, turn))
 
     def draw_parameters(self, corpus: Corpus, hyperparameters: Hyperparameters, workers: Workers) -> None:
         """Draw phi, the sticks and theta from their conditionals, then M; in that order."""
         rng = streams.generator(self.seed, self.chain, self.n_sweeps, Step.PARAMETERS)
         sticks = self.draw_sticks(corpus, rng)
+        self.make_room(workers).drawn.stick[:] = sticks
+        self.draw_distributions(corpus, hyperparameters, workers, 0, rng)
+
+    def draw_distributions(
+        self, corpus: Corpus, hyperparameters: Hyperparameters, workers: Workers, turn: int, rng: np.random.Generator
+    ) -> None:
+        """Draw phi, and theta of all categories with a stick, from their conditionals; then M."""
         room = self.make_room(workers)
         drawn, counts = room.drawn, self.counts
-        drawn.stick[:] = sticks
         is_sparse = corpus.n_words * hyperparameters.beta >= ENOUGH_PSEUDOCOUNTS
         least = negligible(hyperparameters.n_topics, hyperparameters.beta)
         cut = cut_uniform(hyperparameters.beta, least) if is_sparse else 0.0
-        key = self.key(Step.WEIGHTS)
+        key = self.key(Step.WEIGHTS, turn)
 
         def draw_weights(worker: int, first: int, end: int) -> None:
             words.draw_weights(counts.word_topics, hyperparameters.beta, cut, key, first, end, drawn, room.norms)
@@ -221,33 +226,11 @@ class BlockedState(State):
 
     def make_room(self, workers: Workers) -> Room:
         """Room for the parameters of as many words, topics and slots as there are."""
-        (n_words, n_topics), n_slots = self.counts.word_topics.topic.shape, self.numbers.size
-        n_changes = workers.n_workers if workers.n_workers > 1 else 0
-        if self.room is None or self.room.changes.shape != (n_changes, n_words, n_slots):
-            drawn = Drawn(
-                stick=np.zeros(n_slots),
-                mixture=lanes.aligned((n_topics, n_slots), np.float32),
-                topic=np.empty((n_words, n_topics), np.uint16),
-                weight=np.empty((n_words, n_topics), np.float32),
-                size=np.empty(n_words, np.int32),
-                counted=np.empty(n_words, np.int32),
-                chance=lanes.aligned((n_words, n_slots), np.float32),
-            )
-            offered = Offers(
-                log_stick=lanes.aligned((1, n_slots), np.float32),
-                weight=np.empty(n_slots, np.float32),
-                seating=np.empty(n_slots),
-                chance=drawn.chance,
-                score=lanes.aligned((n_words, n_slots), np.float32),
-                fresh=np.empty(n_words, np.float32),
-                leave=np.empty((n_slots, n_words), np.float32),
-                quanta=lanes.aligned((n_words, n_slots), np.int16),
-                stick_quanta=lanes.aligned((1, n_slots), np.int32),
-                slack=np.zeros(1),
-            )
-            changes = lanes.aligned((n_changes, n_words, n_slots), np.int32)
-            desks = [desk(n_slots, self.sizes.harmonic.size) for _ in range(workers.n_workers)]
-            self.room = Room(drawn, offered, np.zeros((words.N_BLOCKS, n_topics)), changes, desks)
+        n_words, n_topics = self.counts.word_topics.topic.shape
+        n_documents, longest = self.bags.document.size, self.sizes.harmonic.size
+        size = rooms.Size(n_words, n_topics, self.numbers.size, n_documents, longest, workers.n_workers)
+        if self.room is None or self.room.size != size:
+            self.room = rooms.make(size)
         return self.room
 
     @cached_property
@@ -263,7 +246,7 @@ class BlockedState(State):
     def make_offers(self, workers: Workers) -> None:
         """Write what documents need to know of the categories."""
         assert self.room is not None
-        drawn, offered, *_ = self.room
+        drawn, offered = self.room.drawn, self.room.offers
         is_candidate = drawn.stick > LEAST_STICK
         offered.seating[:] = self.alpha * drawn.stick
         offered.weight[:] = np.where(is_candidate, offered.seating, 0.0)
@@ -285,20 +268,21 @@ class BlockedState(State):
     def sample_documents(self, workers: Workers) -> None:
         """Resample categories and tables of all unlabeled documents."""
         assert self.room is not None
-        room, changes, counts, n_slots = self.room, self.room.changes, self.counts, self.numbers.size
+        has, changes, counts, n_slots = self.room, self.room.changes, self.counts, self.numbers.size
         tallies = [
             Tallies(
                 changes[worker] if changes.size else counts.category_word,
                 np.zeros(n_slots, np.int64),
                 np.zeros(n_slots, np.int64),
+                has.one_table,
             )
             for worker in range(workers.n_workers)
         ]
         key = self.key(Step.DOCUMENTS)
 
         def sample(worker: int, first: int, end: int) -> None:
-            tally, at = tallies[worker], room.desks[worker]
-            documents.sample_documents(self.bags, self.placements, room.offers, self.sizes, key, first, end, at, tally)
+            tally, at = tallies[worker], has.desks[worker]
+            documents.sample_documents(self.bags, self.placements, has.offers, self.sizes, key, first, end, at, tally)
 
         workers.share(sample, workers.cut(self.bags.first_token))
         if changes.size:
@@ -308,6 +292,54 @@ class BlockedState(State):
             )
         counts.category_tables[:] = self.labeled_tables + sum(tally.category_tables for tally in tallies)
         counts.log_seats[:] = sum(tally.log_seats for tally in tallies)
+
+    def births(self, corpus: Corpus, hyperparameters: Hyperparameters) -> None:
+        """Propose to some documents that they open a category of their own, or give it up.
+
+        How many is settled by the sweep's number, which nothing that is drawn depends on.
+        """
+        assert self.room is not None
+        share, norm = share_of_births(hyperparameters.birth_share, self.n_sweeps), self.room.norms.sum(axis=0)
+        key, u = self.key(Step.BIRTHS), 0 if share > 0.0 else self.bags.document.size
+        while True:
+            u = birth.visit(
+                self.bags,
+                self.placements,
+                self.counts,
+                self.room.drawn,
+                self.room.offers,
+                self.sizes,
+                norm,
+                self.numbers,
+                self.room.one_table,
+                self.gamma,
+                hyperparameters.zeta,
+                corpus.n_known,
+                share,
+                key,
+                u,
+            )
+            unused = birth.unused_slot(self.counts.category_tables, self.room.drawn.stick, corpus.n_known)
+            if u == self.bags.document.size and unused != birth.NONE:  # a split may need it
+                return
+            self.enlarge()
+
+    def enlarge(self) -> None:
+        """Have more slots in the middle of a sweep: all stay where they are."""
+        assert self.room is not None
+        n_more = blocks.padded(max(self.numbers.size // 2, 1))
+        if self.numbers.size + n_more > MAX_SLOTS:
+            raise ValueError(f"{self.numbers.size} categories are in use, and more than {MAX_SLOTS} cannot be")
+        counts = self.counts
+        self.counts = counts._replace(
+            category_word=rooms.widened(counts.category_word, n_more, axis=1),
+            category_tables=rooms.widened(counts.category_tables, n_more),
+            log_seats=rooms.widened(counts.log_seats, n_more),
+            category_topic=rooms.widened(counts.category_topic, n_more),
+        )
+        self.numbers = rooms.widened(self.numbers, n_more, fill=UNBORN)
+        self.labeled_tables = rooms.widened(self.labeled_tables, n_more)
+        self.room = rooms.widen(self.room, n_more)
 
     def split_merge(self, corpus: Corpus, hyperparameters: Hyperparameters) -> None:
         """Try to split a category, or to merge two."""
@@ -329,13 +361,19 @@ class BlockedState(State):
         if outcome == Outcome.SPLIT:
             self.numbers[is_unused & (self.counts.category_tables > 0)] = UNBORN
 
-    def sample_topics(self, corpus: Corpus, workers: Workers) -> None:
+    def redraw_topics(self, corpus: Corpus, hyperparameters: Hyperparameters, workers: Workers, turn: int) -> None:
+        """Draw phi and theta, then all topics, once more: while these are far from settled, documents can wait."""
+        rng = np.random.Generator(np.random.Philox(key=int(self.key(Step.PARAMETERS, turn))))
+        self.draw_distributions(corpus, hyperparameters, workers, turn, rng)
+        self.sample_topics(corpus, workers, turn)
+
+    def sample_topics(self, corpus: Corpus, workers: Workers, turn: int = 0) -> None:
         """Draw the topics of all tokens in bulk."""
         assert self.room is not None
         drawn, counts = self.room.drawn, self.counts
         n_slots, n_topics = counts.category_topic.shape
         category_topic = lanes.aligned((workers.n_workers, n_topics, n_slots), np.int32)
-        key = self.key(Step.BULK_TOPICS)
+        key = self.key(Step.BULK_TOPICS, turn)
 
         def sample(worker: int, first: int, end: int) -> None:
             tally = category_topic[worker]
@@ -453,6 +491,11 @@ class BlockedState(State):
             sizes=sizes_of(bags),
             lengths=Lengths(*np.unique(lengths, return_counts=True)),
         )
+
+
+def share_of_births(birth_share: float, n_sweeps: int) -> float:
+    """The share of the documents to which a birth or a death is proposed in a sweep."""
+    return birth_share if n_sweeps <= YOUNG else min(birth_share, OLD_SHARE)
 
 
 def some_documents(corpus: Corpus, seed: int, chain: int) -> Corpus:

@@ -168,9 +168,9 @@ def most_frequent(tokens, first, end, seen):
     while rest > 0:
         while seen[tokens[unseen]]:
             unseen += 1
-        k, n = tokens[unseen], 0
+        k, n = tokens[unseen], np.int32(0)
         for i in range(first, end):
-            n += tokens[i] == k
+            n += np.int32(tokens[i] == k)
         seen[k] = True
         rest -= n
         if n > most or (n == most and k < answer):

@@ -63,13 +63,15 @@ def sweep(corpus: Corpus, hyperparameters: Hyperparameters, state: State, worker
     """
     state.n_sweeps += 1
     state.sweep(corpus, hyperparameters, workers)
-    sample_concentrations(corpus, hyperparameters, state)
+    sample_concentrations(corpus, hyperparameters, state, workers)
     name_new_categories(state)
     state.digest = next_digest(state.digest, state.digested(workers), state.alpha, state.gamma)
     return look(corpus, hyperparameters, state, workers)
 
 
-def sample_concentrations(corpus: Corpus, hyperparameters: Hyperparameters, state: State) -> None:
+def sample_concentrations(
+    corpus: Corpus, hyperparameters: Hyperparameters, state: State, workers: Workers | None = None
+) -> None:
     """Resample gamma, then alpha."""
     rng = streams.generator(state.seed, state.chain, state.n_sweeps, Step.CONCENTRATIONS)
     lengths = corpus.lengths
@@ -78,7 +80,8 @@ def sample_concentrations(corpus: Corpus, hyperparameters: Hyperparameters, stat
     state.gamma = resample_gamma(state.gamma, n_categories, n_tables, hyperparameters, rng)
     is_seated = (corpus.labels == UNLABELED) & (lengths > 0)
     n_labeled = int(np.count_nonzero((corpus.labels != UNLABELED) & (lengths > 0)))
-    state.alpha = resample_alpha(state.alpha, n_tables - n_labeled, lengths[is_seated], hyperparameters, rng)
+    seated = lengths[is_seated]
+    state.alpha = resample_alpha(state.alpha, n_tables - n_labeled, seated, hyperparameters, rng, workers)
 
 
 def name_new_categories(state: State) -> None:

@@ -11,34 +11,51 @@ from numba import njit
 from sampler.corpus import Array
 from sampler.draws import gamma as draw_gamma
 from sampler.hyperparameters import Hyperparameters
-from sampler.streams import uniform
+from sampler.streams import branch, uniform
+from sampler.workers import Workers
+
+N_BLOCKS = 64  # of documents: sums are made within a block, then over the blocks
 
 
 def resample_alpha(
-    alpha: float, n_tables: int, lengths: Array, hyperparameters: Hyperparameters, rng: np.random.Generator
+    alpha: float,
+    n_tables: int,
+    lengths: Array,
+    hyperparameters: Hyperparameters,
+    rng: np.random.Generator,
+    workers: Workers | None = None,
 ) -> float:
     """A draw of alpha given the tables of the unlabeled documents.
 
     `n_tables` counts the tables of all unlabeled documents together, `lengths` int64[D_u] holds the
     tokens of those that have any. Without one, this is a draw from the prior.
     """
-    key = rng.integers(2**64, dtype=np.uint64)
-    log_fractions, successes = draw_auxiliaries(alpha, lengths, key)
+    workers, key = workers or Workers(), rng.integers(2**64, dtype=np.uint64)
+    sums = np.zeros((N_BLOCKS, 2))
+    workers.share(
+        lambda worker, first, end: draw_auxiliaries(alpha, lengths, key, first, end, sums),
+        workers.cut(np.arange(N_BLOCKS + 1)),
+    )
+    log_fractions, successes = sums.sum(axis=0)
     shape = hyperparameters.alpha_shape + n_tables - successes
     return float(rng.gamma(shape, 1.0 / (1.0 / hyperparameters.alpha_scale - log_fractions)))
 
 
 @njit(cache=True, nogil=True)
-def draw_auxiliaries(alpha, lengths, key):  # type: ignore[no-untyped-def]
-    """The sum of log w_d, w_d ~ Beta(alpha + 1, n_d), and the sum of s_d ~ Bernoulli(n_d / (n_d + alpha))."""
-    log_fractions, successes, position = 0.0, 0, 0
-    for n in lengths:
-        own, position = draw_gamma(alpha + 1.0, key, position)
-        other, position = draw_gamma(np.float64(n), key, position)
-        log_fractions += math.log(own / (own + other))
-        successes += uniform(key, position) * (n + alpha) < n
-        position += 1
-    return log_fractions, successes
+def draw_auxiliaries(alpha, lengths, key, first, end, sums):  # type: ignore[no-untyped-def]
+    """Sums of log w_d, w_d ~ Beta(alpha + 1, n_d), and of s_d ~ Bernoulli(n_d / (n_d + alpha)), for some blocks.
+
+    Writes the rows first .. end - 1 of float64[N_BLOCKS, 2]: parts of the documents that do not depend on the workers.
+    """
+    for block in range(first, end):
+        log_fractions, successes = 0.0, 0
+        for d in range(lengths.size * block // N_BLOCKS, lengths.size * (block + 1) // N_BLOCKS):
+            n, document_key = lengths[d], branch(key, d)
+            own, position = draw_gamma(alpha + 1.0, document_key, 0)
+            other, position = draw_gamma(np.float64(n), document_key, position)
+            log_fractions += math.log(own / (own + other))
+            successes += uniform(document_key, position) * (n + alpha) < n
+        sums[block, 0], sums[block, 1] = log_fractions, successes
 
 
 def resample_gamma(

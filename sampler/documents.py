@@ -47,6 +47,7 @@ def sample_documents(bags, placements, offers, sizes, key, first, end, at, talli
     sizes, at, tallies = lanes.borrow(sizes), lanes.borrow(at), lanes.borrow(tallies)
     for u in range(first, end):
         document_key = branch(key, bags.document[u])
+        tallies.one_table[u] = True
         if placements.whole[u] == MIXED:
             start, position, n_active = 0, 0, take_stock(bags, placements, offers, u, at)
         else:

@@ -16,6 +16,7 @@ LIMITS: dict[str, tuple[float, float]] = {
     "zeta": (1e-6, 1e6),
     "beta": (1e-6, 1e6),
     "n_start": (0, 10_000),
+    "birth_share": (0.0, 1.0),
 }
 
 
@@ -36,6 +37,7 @@ class Hyperparameters:
     beta: float = 0.01  # of the Dirichlet over a topic's words
     category_step: CategoryStep = "exact"
     n_start: int = 10  # superfluous new categories that a chain starts with
+    birth_share: float = 0.0  # of the documents, that may open a category of their own in each of the first sweeps
 
     def __post_init__(self) -> None:
         for name, (low, high) in LIMITS.items():

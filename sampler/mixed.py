@@ -31,6 +31,7 @@ class Tallies(NamedTuple):
     category_word: Array  # int32[V, S], tokens that came less tokens that went
     category_tables: Array  # int64[S]
     log_seats: Array  # int64[S]
+    one_table: Array  # bool[U], whether all tokens of a document share a table; each worker writes its own documents
 
 
 class Desk(NamedTuple):
@@ -92,9 +93,9 @@ def take_stock(bags, placements, offers, u, at):
     while rest > 0:
         while place[tokens[unseen]] != NOWHERE:
             unseen += 1
-        k, n = tokens[unseen], 0
+        k, n = tokens[unseen], np.int32(0)
         for i in range(first, end):
-            n += tokens[i] == k
+            n += np.int32(tokens[i] == k)
         held[k], active[n_active], place[k] = n, k, n_active
         at.pull[k] = n if offers.weight[k] > 0.0 else 0.0
         n_active += 1
@@ -182,52 +183,29 @@ def scan(bags, placements, offers, u, start, key, n_active, at, tallies):
     p(k) ∝ (n_dk + alpha b_k) M[w, k] without the token itself. That it leaves is asked first, of a number near zero,
     where floats are dense: of a number near one, a token that never leaves would do so once in ten million visits.
     """
-    words, tokens, category_word = bags.words, placements.token, tallies.category_word
-    chances, weights, fresh = offers.chance, offers.weight, offers.fresh
-    held, pull, active, place = at.held, at.pull, at.active, at.place
-    near, block, own, word, nothing = at.near, at.block, at.own, at.word, np.float32(0.0)
-    first, first_word, n = bags.first_token[u], bags.first_word[u], bags.first_token[u + 1] - bags.first_token[u]
-    none, never, one = lanes.spread(nothing), lanes.spread(NEVER), np.float32(1.0)
+    tokens, category_word, chances, weights = placements.token, tallies.category_word, offers.chance, offers.weight
+    active, place, pull, near, own, word = at.active, at.place, at.pull, at.near, at.own, at.word
+    first, n = bags.first_token[u], bags.first_token[u + 1] - bags.first_token[u]
     for begin in range(start, n, LANES):
-        size = min(LANES, n - begin)
-        n_active = tidy(n_active, held, active, place)
-        for i in range(size):
-            w = np.uint32(words[first_word + begin + i])
-            word[i], own[0, i], block[FRESH, i] = w, place[tokens[first + begin + i]], fresh[w]
-        for i in range(size, LANES):
-            word[i], own[0, i], block[FRESH, i] = 0, NOWHERE, nothing
-        places, free = lanes.load(own, 0, 0), lanes.load(block, FRESH, 0)
-        numbers = dense_lane_uniforms(key, lanes.add(lanes.numbered(), lanes.spread(np.int32(begin))))
-        numbers = lanes.where_equal(places, lanes.spread(np.int32(NOWHERE)), never, numbers)
-        for a in range(n_active):
-            k, there = active[a], lanes.spread(np.int32(a))
-            for i in range(LANES):
-                near[a, i] = chances[word[i], k]
-            share = lanes.multiply(lanes.spread(-weights[k]), lanes.load(near, a, 0))
-            free = lanes.add(free, lanes.where_equal(places, there, share, none))
-            numbers = lanes.where_equal(places, there, never, numbers) if weights[k] == nothing else numbers
-        free, lane = lanes.where_greater(free, none, free, none), np.uint64(0)
+        n_active, size = tidy(n_active, at.held, active, place), min(LANES, n - begin)
+        gather(bags, placements, offers, u, begin, size, n_active, at)
+        numbers, free = numbers_of(weights, key, begin, n_active, at), weight_by_sticks(weights, n_active, at)
+        lane = np.uint64(0)
         while True:
-            others, staying = free, none
-            for a in range(n_active):
-                there, chance, attraction = lanes.spread(np.int32(a)), lanes.load(near, a, 0), pull[active[a]]
-                stay = lanes.spread(max(attraction - one + weights[active[a]], nothing))
-                away = lanes.multiply(lanes.spread(attraction), chance)
-                others = lanes.add(others, lanes.where_equal(places, there, none, away))
-                staying = lanes.add(staying, lanes.where_equal(places, there, lanes.multiply(stay, chance), none))
-            threshold = lanes.multiply(numbers, lanes.add(others, staying))
+            others, all_of_them = weigh_block(weights, free, n_active, at)
+            threshold = lanes.multiply(numbers, all_of_them)
             lane = lanes.first_less(threshold, others, lane)
             if lane >= np.uint64(LANES):
                 break
-            lanes.store(threshold, block, THRESHOLD, 0)
+            lanes.store(threshold, at.block, THRESHOLD, 0)
             i = np.int64(lane)
             lane += np.uint64(1)
-            w, z, rest = word[i], np.int64(tokens[first + begin + i]), block[THRESHOLD, i]
+            w, z, rest = word[i], np.int64(tokens[first + begin + i]), at.block[THRESHOLD, i]
             category = -1
             for a in range(n_active):
                 if a != own[0, i]:
                     rest -= pull[active[a]] * near[a, i]
-                    if rest < nothing:
+                    if rest < np.float32(0.0):
                         category = active[a]
                         break
             if category < 0:
@@ -237,11 +215,62 @@ def scan(bags, placements, offers, u, start, key, n_active, at, tallies):
             if place[category] == NOWHERE:
                 for other in range(i + 1, size):
                     near[n_active, other] = chances[word[other], category]
-            n_active = recategorize(z, category, n_active, held, pull, active, place)
+            n_active = recategorize(z, category, n_active, at.held, pull, active, place)
             tokens[first + begin + i] = category
             category_word[w, z] -= 1
             category_word[w, category] += 1
-    return tidy(n_active, held, active, place)
+    return tidy(n_active, at.held, active, place)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def gather(bags, placements, offers, u, begin, size, n_active, at):
+    """Write what is asked of up to LANES tokens of a document: their words, categories, and chances in active ones."""
+    first, first_word = bags.first_token[u] + begin, bags.first_word[u] + begin
+    for i in range(size):
+        w = np.uint32(bags.words[first_word + i])
+        at.word[i], at.own[0, i], at.block[FRESH, i] = w, at.place[placements.token[first + i]], offers.fresh[w]
+    for i in range(size, LANES):
+        at.word[i], at.own[0, i], at.block[FRESH, i] = 0, NOWHERE, np.float32(0.0)
+    for a in range(n_active):
+        k = at.active[a]
+        for i in range(LANES):
+            at.near[a, i] = offers.chance[at.word[i], k]
+
+
+@njit(cache=True, nogil=True, inline="always")
+def numbers_of(weights, key, begin, n_active, at):
+    """A uniform number of each token, NEVER where none is or where it is in no candidate."""
+    numbers = dense_lane_uniforms(key, lanes.add(lanes.numbered(), lanes.spread(np.int32(begin))))
+    own, never = lanes.load(at.own, 0, 0), lanes.spread(NEVER)
+    numbers = lanes.where_equal(own, lanes.spread(np.int32(NOWHERE)), never, numbers)
+    for a in range(n_active):
+        if weights[at.active[a]] == np.float32(0.0):
+            numbers = lanes.where_equal(own, lanes.spread(np.int32(a)), never, numbers)
+    return numbers
+
+
+@njit(cache=True, nogil=True, inline="always")
+def weight_by_sticks(weights, n_active, at):
+    """What all categories but a token's own weigh by their sticks alone, Σ alpha b_k M[w, k]."""
+    free, own, none = lanes.load(at.block, FRESH, 0), lanes.load(at.own, 0, 0), lanes.spread(np.float32(0.0))
+    for a in range(n_active):
+        share = lanes.multiply(lanes.spread(-weights[at.active[a]]), lanes.load(at.near, a, 0))
+        free = lanes.add(free, lanes.where_equal(own, lanes.spread(np.int32(a)), share, none))
+    return lanes.where_greater(free, none, free, none)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def weigh_block(weights, free, n_active, at):
+    """What all categories but its own weigh for each token under the present counts, and what all weigh."""
+    own, none = lanes.load(at.own, 0, 0), lanes.spread(np.float32(0.0))
+    others, staying = free, none
+    for a in range(n_active):
+        pull, weight = at.pull[at.active[a]], weights[at.active[a]]
+        there, chance = lanes.spread(np.int32(a)), lanes.load(at.near, a, 0)
+        stay = lanes.spread(max(pull - np.float32(1.0) + weight, np.float32(0.0)))
+        others = lanes.add(others, lanes.where_equal(own, there, none, lanes.multiply(lanes.spread(pull), chance)))
+        staying = lanes.add(staying, lanes.where_equal(own, there, lanes.multiply(stay, chance), none))
+    return others, lanes.add(others, staying)
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -273,6 +302,7 @@ def settle(bags, placements, offers, sizes, u, key, position, n_active, at, tall
     if moved:
         move_tables(bags, placements, u, at.table, at.table_category, tallies.category_word)
     placements.whole[u] = at.table_category[0] if whole else MIXED
+    tallies.one_table[u] = n_tables == 1
 
 
 @njit(cache=True, nogil=True, inline="always")

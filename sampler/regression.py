@@ -59,7 +59,7 @@ def folds(n_documents: int, n_folds: int, seed: int, number: int) -> Array:
 
 def no_weights(rows: Rows, n_targets: int, n_folds: int) -> Array:
     """float32[folds, n_columns + 1, T']: where fits begin; T' is T rounded up to whole lanes, the rest stays 0."""
-    return np.zeros((n_folds, rows.n_columns + 1, padded(n_targets)), np.float32)
+    return lanes.aligned((n_folds, rows.n_columns + 1, padded(n_targets)), np.float32)
 
 
 def cross_fit(

@@ -121,6 +121,11 @@ def check_kernel(kernel: Kernel, hyperparameters: Hyperparameters) -> None:
             f"category_step = 'as_printed' goes with kernel = 'collapsed' alone, not with {kernel!r}: "
             "only Algorithm 1 takes the step that equation (6) prints"
         )
+    if hyperparameters.birth_share > 0.0 and kernel != "blocked":
+        raise ValueError(
+            f"birth_share = {hyperparameters.birth_share} goes with kernel = 'blocked' alone, not with {kernel!r}: "
+            "Algorithm 1 opens categories table by table"
+        )
 
 
 def no_tally() -> Tally:

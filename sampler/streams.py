@@ -44,6 +44,7 @@ class Step(IntEnum):
     CALIBRATED_DOCUMENTS = 20  # a number a document
     SAMPLE = 21  # a number a document
     NUMBERS = 22
+    BIRTHS = 23  # a stream a document
 
 
 @njit(cache=True, nogil=True)

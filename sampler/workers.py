@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from types import TracebackType
 
 import numpy as np
@@ -23,7 +23,7 @@ class Workers:
     def __init__(self, n_workers: int = 1, n_pieces: int | None = None) -> None:
         self.n_workers = n_workers
         self.n_pieces = n_pieces or (PIECES_PER_WORKER * n_workers if n_workers > 1 else 1)
-        self.pool = ThreadPoolExecutor(n_workers) if n_workers > 1 else None
+        self.pool = ThreadPoolExecutor(n_workers - 1) if n_workers > 1 else None
 
     def __enter__(self) -> "Workers":
         return self
@@ -41,11 +41,7 @@ class Workers:
         return list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
 
     def share(self, work: Work, pieces: list[tuple[int, int]]) -> None:
-        """Do the work on all pieces; the first error of a worker is raised here."""
-        if self.pool is None:
-            for first, end in pieces:
-                work(0, first, end)
-            return
+        """Do the work on all pieces, the caller's thread too; the first error is raised here when all have ended."""
         rest, lock = iter(pieces), threading.Lock()
 
         def take_turns(worker: int) -> None:
@@ -56,5 +52,10 @@ class Workers:
                     return
                 work(worker, *piece)
 
-        for future in [self.pool.submit(take_turns, worker) for worker in range(self.n_workers)]:
-            future.result()
+        others = [self.pool.submit(take_turns, worker) for worker in range(1, self.n_workers)] if self.pool else []
+        try:
+            take_turns(0)
+        finally:
+            wait(others)
+        for other in others:
+            other.result()

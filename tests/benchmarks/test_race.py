@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.race import Moment, crossing
+from benchmarks.race import Moment, crossing, first_stay
 
 
 def trace(*log_joints: float) -> list[Moment]:
@@ -25,3 +25,16 @@ def test_a_trace_has_crossed_where_it_stays_above(log_joints, index):
 
 def test_a_trace_crosses_its_own_end():
     assert crossing(trace(-5.0, -4.0, -3.0), -3.0) == 2
+
+
+@pytest.mark.parametrize(
+    ("log_joints", "stay"),
+    [
+        ((-5.0, -2.0, -1.0, -3.0, -1.0), (1, 2)),
+        ((-5.0, -2.0, -1.0), (1, 2)),
+        ((-1.0, -3.0), (0, 0)),
+        ((-5.0, -3.0), None),
+    ],
+)
+def test_a_first_stay_ends_where_the_trace_falls_again(log_joints, stay):
+    assert first_stay(trace(*log_joints), -2.0) == stay

@@ -200,8 +200,8 @@ def plain_parameters(state: BlockedState) -> tuple[Array, Array]:
     return theta, phi
 
 
-def plain_documents(corpus: Corpus, rng: np.random.Generator) -> Callable[..., None]:
-    """The step that draws categories and tables: each token in turn, then seats. No table moves as a whole."""
+def plain_documents(corpus: Corpus, rng: np.random.Generator, tokens_move: bool = True) -> Callable[..., None]:
+    """The step that draws categories and tables: each token in turn, if any, then seats. No table moves as a whole."""
 
     def sample_documents(state: BlockedState, *_: object) -> None:
         theta, phi = plain_parameters(state)
@@ -210,9 +210,10 @@ def plain_documents(corpus: Corpus, rng: np.random.Generator) -> Callable[..., N
         category = blocked_harness.token_categories(corpus, state)
         words = corpus.words[blocked_harness.order_of_bags(corpus)]
         state.counts.category_tables[:], state.counts.log_seats[:] = state.labeled_tables, 0
+        n_tables = np.zeros(corpus.n_documents, int)
         for d in np.flatnonzero(corpus.labels == UNLABELED):
             own = np.arange(corpus.offsets[d], corpus.offsets[d + 1])
-            for i in own:
+            for i in own if tokens_move else []:
                 others = np.bincount(category[own[own != i]], minlength=seating.size)
                 p = (others + seating) * chance[words[i]]
                 category[i] = rng.choice(p.size, p=p / p.sum())
@@ -223,8 +224,10 @@ def plain_documents(corpus: Corpus, rng: np.random.Generator) -> Callable[..., N
                     t = rng.choice(p.size, p=p / p.sum())
                     sizes = [*sizes, 1] if t == len(sizes) else [n + (j == t) for j, n in enumerate(sizes)]
                 state.counts.category_tables[k] += len(sizes)
+                n_tables[d] += len(sizes)
                 state.counts.log_seats[k] += round(sum(np.log(np.arange(1, n)).sum() for n in sizes) * FIXED_POINT)
         blocked_harness.place(corpus, state, category)
+        state.room.one_table[:] = n_tables[state.bags.document] == 1
 
     return sample_documents
 
@@ -236,20 +239,34 @@ class Variant(NamedTuple):
     plain: tuple[str, ...] = ()  # steps that are replaced by slow and plain ones
 
 
-ALONE = {"SPLIT_MERGE_EVERY": 10**9}  # sweeps: no split and no merge
+BIRTHS: dict[str, object] = {"share_of_births": lambda *_: 1.0}  # proposed to every document in each sweep
+ALONE: dict[str, object] = {"SPLIT_MERGE_EVERY": 10**9}  # sweeps: no split and no merge
 VARIANTS = {
     "documents alone": Variant(ALONE, ("sample_topics",)),
     "topics alone": Variant(ALONE, ("sample_documents",)),
     "splits and merges alone": Variant({"SPLIT_MERGE_EVERY": 1}, ("sample_documents", "sample_topics")),
+    "births alone": Variant({**ALONE, **BIRTHS}, ("sample_documents", "sample_topics")),
     "plain steps": Variant(ALONE, ("sample_documents", "sample_topics")),
     "no splits and merges": Variant(ALONE),
     "a split or a merge in each sweep": Variant({"SPLIT_MERGE_EVERY": 1}),
+    "births in each sweep": Variant({**ALONE, **BIRTHS}),
+    "all moves in each sweep": Variant({"SPLIT_MERGE_EVERY": 1, **BIRTHS}),
+    "topics in many rounds": Variant({"ROUNDS": 3}),
+    "births and sparse phi": Variant({"ENOUGH_PSEUDOCOUNTS": 0.0, **BIRTHS}),
     "few candidates": Variant({"LEAST_STICK": 0.05}),
     "hardly a candidate": Variant({"LEAST_STICK": 0.2}),
     "sparse phi": Variant({"ENOUGH_PSEUDOCOUNTS": 0.0}),
     "sparse phi with a coarse cut": Variant({"ENOUGH_PSEUDOCOUNTS": 0.0, "negligible": lambda n_topics, beta: 1e-4}),
 }
-QUICK = ["no splits and merges", "a split or a merge in each sweep", "hardly a candidate", "sparse phi"]
+QUICK = [
+    "no splits and merges",
+    "births in each sweep",
+    "all moves in each sweep",
+    "a split or a merge in each sweep",
+    "hardly a candidate",
+    "sparse phi",
+    "topics in many rounds",
+]
 
 
 def assert_variant_matches(name: str, variant: str, n_sweeps: int, monkeypatch: pytest.MonkeyPatch) -> None:

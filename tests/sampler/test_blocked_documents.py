@@ -255,9 +255,12 @@ def test_what_sits_in_a_category_that_is_too_small_stays_and_nothing_comes(monke
 
 
 MISTAKES = {
-    "a token's own category is offered afresh": ("lanes.spread(-weights[k])", "lanes.spread(np.float32(0.0))"),
-    "a token that is asked counts itself": ("attraction - one + weights[active[a]]", "attraction + weights[active[a]]"),
-    "a token stays too seldom": ("attraction - one + weights[active[a]]", "attraction - one"),
+    "a token's own category is offered afresh": (
+        "lanes.spread(-weights[at.active[a]])",
+        "lanes.spread(np.float32(0.0))",
+    ),
+    "a token that is asked counts itself": ("pull - np.float32(1.0) + weight", "pull + weight"),
+    "a token stays too seldom": ("pull - np.float32(1.0) + weight", "pull - np.float32(1.0)"),
     "a new category's tokens are forgotten": ("rest -= pull[active[a]] * near[a, i]", "rest -= near[a, i]"),
     "those behind a token that left are not asked again": ("lane += np.uint64(1)", "lane += np.uint64(LANES)"),
     "a table's size is left out": ("rest -= at.table_size[t]", "rest -= 1"),

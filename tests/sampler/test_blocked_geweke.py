@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import scipy.special
 
-from sampler import chain, simulate
+from sampler import blocked, chain, simulate
 from sampler.blocked import BlockedState
 from sampler.blocks import FIXED_POINT
 from sampler.corpus import UNLABELED, Array, Corpus
@@ -142,6 +142,17 @@ def worst_z(name: str, hyperparameters: Hyperparameters, n_sweeps: int, n_draws:
 
 def test_both_roads_to_the_joint_law_agree() -> None:
     worst, limit = worst_z("labeled documents", HYPERPARAMETERS, N_QUICK, N_MARGINAL_QUICK, seed=81)
+    assert worst < limit, f"{worst:.2f} standard errors"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CORPORA)
+def test_both_roads_agree_where_births_and_rounds_of_topics_are_many(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blocked, "share_of_births", lambda *_: 1.0)
+    monkeypatch.setattr(blocked, "ROUNDS", 2)
+    worst, limit = worst_z(name, FEW_TABLES, N_BROKEN, N_MARGINAL, seed=84)
     assert worst < limit, f"{worst:.2f} standard errors"
 
 

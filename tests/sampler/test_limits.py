@@ -44,6 +44,13 @@ def test_as_printed_goes_with_algorithm_1_alone() -> None:
             refusing()
 
 
+def test_births_in_the_first_sweeps_go_with_the_blocked_kernel_alone() -> None:
+    check_kernel("blocked", Hyperparameters(birth_share=0.3))
+    check_kernel("collapsed", Hyperparameters(birth_share=0.0))
+    with pytest.raises(ValueError, match="goes with kernel = 'blocked' alone, not with 'collapsed'"):
+        check_kernel("collapsed", Hyperparameters(birth_share=0.3))
+
+
 def test_an_unknown_kernel_is_refused() -> None:
     with pytest.raises(ValueError, match="kernel = 'annealed' is not blocked or collapsed"):
         check_kernel("annealed", Hyperparameters())  # type: ignore[arg-type]

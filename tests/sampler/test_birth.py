@@ -1,0 +1,272 @@
+"""Births and deaths: the law that they keep with no other move between categories, and what they leave alone.
+
+All other moves beside them: test_blocked.py.
+"""
+
+import dataclasses
+import inspect
+import itertools
+import math
+import sys
+import types
+from functools import cache
+
+import blocked_harness
+import harness
+import numpy as np
+import pytest
+import scipy.special
+import test_blocked
+
+from sampler import birth, blocked, chain
+from sampler.blocked import BlockedState
+from sampler.checkpoint import dump, load
+from sampler.corpus import UNLABELED, Array, Corpus
+from sampler.hyperparameters import Hyperparameters
+from sampler.simulate import simulate
+from sampler.streams import branch
+from sampler.workers import Workers
+
+ALONE = {**test_blocked.ALONE, **test_blocked.BIRTHS}  # no other move between categories
+N_SWEEPS, N_SWEEPS_SLOW = 6_000, 60_000  # about a millisecond each
+CROWDED = Hyperparameters(
+    n_topics=6, gamma_shape=20, gamma_scale=0.1, alpha_shape=2, alpha_scale=0.1, zeta=0.5, beta=0.2, n_start=3
+)
+N_KEYS = 20_000
+
+
+def by_births_alone(name: str, n_sweeps: int, seed: int, monkeypatch: pytest.MonkeyPatch) -> tuple[float, int]:
+    """The worst |t| of a chain whose categories change by births and deaths alone, and how many were compared.
+
+    Then every document is of one category for ever: to be held against the posterior of such configurations. Seats,
+    topics and parameters are drawn from their conditionals.
+    """
+    corpus, rng = harness.TINY[name], np.random.default_rng(seed)
+    for constant, value in ALONE.items():
+        monkeypatch.setattr(blocked, constant, value)
+    monkeypatch.setattr(BlockedState, "sample_documents", test_blocked.plain_documents(corpus, rng, tokens_move=False))
+    seen, _ = test_blocked.run(corpus, n_sweeps, seed, concentrations=False)
+    return test_blocked.worst_t(seen, of_whole_documents(name))
+
+
+@cache
+def of_whole_documents(name: str) -> dict[test_blocked.View, float]:
+    """The posterior of views given that no document is mixed."""
+    corpus = harness.TINY[name]
+    bounds = list(itertools.pairwise(corpus.offsets))
+    chances = {
+        view: chance
+        for view, chance in test_blocked.at_fixed_concentrations(name).items()
+        if all(len(set(view[0][first:end])) <= 1 for first, end in bounds)  # type: ignore[index]
+    }
+    total = sum(chances.values())
+    return {view: chance / total for view, chance in chances.items()}
+
+
+@pytest.mark.parametrize("name", harness.TINY)
+def test_births_and_deaths_match_the_enumerated_posterior(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    worst, n_comparisons = by_births_alone(name, N_SWEEPS, 31, monkeypatch)
+    assert n_comparisons > 10
+    assert worst < harness.t_limit(n_comparisons), f"worst |t| = {worst:.2f} of {n_comparisons}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", harness.TINY)
+def test_many_births_and_deaths_match_the_enumerated_posterior(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    worst, n_comparisons = by_births_alone(name, N_SWEEPS_SLOW, 32, monkeypatch)
+    assert worst < harness.t_limit(n_comparisons), f"worst |t| = {worst:.2f} of {n_comparisons}"
+
+
+def altered(old: str, new: str) -> types.ModuleType:
+    """birth.py with one passage of its source changed, compiled apart."""
+    source = inspect.getsource(birth)
+    assert source.count(old) == 1
+    module = types.ModuleType("altered_birth")
+    sys.modules[module.__name__] = module  # numba looks a function's module up by name
+    exec(compile(source.replace(old, new).replace("cache=True, ", ""), module.__name__, "exec"), module.__dict__)
+    return module
+
+
+MISTAKES = {
+    "a factor 2": ("math.log(gamma)", "math.log(2.0 * gamma)"),
+    "the tables of the categories": ("math.log(category_tables[k]) + sums", "sums"),
+    "the order of the tokens": ("((prior + i) * fresh[w])", "(prior * fresh[w])"),
+    "the topics before a token": ("        pull[topics[i]] += inverse[topics[i]]\n", ""),
+    "how readily a death is accepted": ("-log_ratio if dies else", "np.inf if dies else"),
+    "theta's prior": ("draw_category(drawn, category, counts, zeta,", "draw_category(drawn, category, counts, 0.01,"),
+}
+
+
+@pytest.mark.slow  # each is compiled anew
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_the_comparison_has_the_power_to_see_what_is_left_out(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocked, "birth", altered(*MISTAKES[mistake]))
+    worst, n_comparisons = by_births_alone("label without a word", N_SWEEPS_SLOW, 33, monkeypatch)
+    assert worst > 1.5 * harness.t_limit(n_comparisons)
+
+
+def crowded(seed: int, n_sweeps: int) -> tuple[Corpus, BlockedState]:
+    """A chain whose documents have been visited in the last sweep, but whose births are still to come."""
+    rng = np.random.default_rng(seed)
+    labels = np.where(np.arange(200) % 5 == 0, np.arange(200) % 2, UNLABELED)
+    corpus = simulate(rng.integers(1, 25, 200), labels, 40, 2, CROWDED, rng, alpha=0.5, gamma=3.0).corpus
+    state = blocked_harness.start(corpus, CROWDED, seed=seed)
+    for _ in range(n_sweeps):
+        chain.sweep(corpus, CROWDED, state)
+    state.n_sweeps += 1
+    with Workers() as workers:
+        state.draw_parameters(corpus, CROWDED, workers)
+        state.make_offers(workers)
+        state.sample_documents(workers)
+    return corpus, state
+
+
+def bytes_of(state: BlockedState) -> list[bytes]:
+    """All that births may write, but scores of categories that are not there."""
+    assert state.room is not None
+    drawn = state.room.drawn
+    arrays = [*state.placements, state.counts.category_word, state.counts.category_tables, state.counts.log_seats]
+    return [array.tobytes() for array in [*arrays, drawn.stick, drawn.mixture, drawn.chance, state.numbers]]
+
+
+@pytest.mark.parametrize("n_sweeps", [0, 10])
+def test_births_that_are_rejected_change_nothing(n_sweeps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocked, "share_of_births", lambda *_: 1.0)
+    corpus, state = crowded(41, n_sweeps)
+    for _ in range(5):  # whoever is alone joins another
+        state.gamma = 1e-300
+        state.births(corpus, CROWDED)
+    before = bytes_of(state)
+    state.births(corpus, CROWDED)
+    assert bytes_of(state) == before
+
+
+def test_a_document_that_no_category_suits_opens_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a gamma without bounds all do: then every document that is one table is alone. Slots are made for them."""
+    monkeypatch.setattr(blocked, "share_of_births", lambda *_: 1.0)
+    corpus, state = crowded(42, 10)
+    n_slots, state.gamma = state.identity.size, 1e300
+    sticks = state.room.drawn.stick.sum()  # type: ignore[union-attr]
+    state.births(corpus, CROWDED)
+    assert state.room is not None
+    homes = state.placements.whole[state.room.one_table]
+    assert homes.size > 64 and state.identity.size > n_slots
+    assert (state.counts.category_tables[homes] == 1).all() and np.unique(homes).size == homes.size
+    assert math.isclose(state.room.drawn.stick.sum(), sticks, rel_tol=1e-12)
+    np.testing.assert_allclose(state.room.drawn.chance[:, homes].sum(axis=0), 1.0, rtol=1e-4)
+    with Workers() as workers:
+        state.sample_topics(corpus, workers)
+    chain.name_new_categories(state)
+    blocked_harness.assert_counts_are_a_recount(corpus, state)
+    assert np.unique(state.identity[homes]).size == homes.size
+
+
+def test_the_first_sweeps_alone_propose_births_to_the_share_that_is_asked_for() -> None:
+    """A gamma without bounds: who is asked opens a category. Half of 160 documents are asked, then next to none."""
+    model, n_opened = dataclasses.replace(CROWDED, birth_share=0.5), []
+    corpus, state = crowded(45, 0)
+    for _ in range(blocked.YOUNG + 1):
+        n_before = np.count_nonzero(state.counts.category_tables)
+        state.gamma = 1e300
+        state.births(corpus, model)
+        n_opened.append(int(np.count_nonzero(state.counts.category_tables) - n_before))
+        state.n_sweeps += 1
+    assert n_opened[0] > 30  # 80 if all of them are one table, less 8 standard deviations of 6.3
+    assert n_opened[-1] < 8
+
+
+def test_slots_that_were_there_before_change_no_birth(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocked, "share_of_births", lambda *_: 1.0)
+    corpus, state = crowded(43, 10)
+    _, roomy = crowded(43, 10)
+    for some in (state, roomy):
+        some.gamma = 1e3
+    for _ in range(4):
+        roomy.enlarge()
+    n_slots, n_before = roomy.identity.size, state.identity.size
+    for some in (state, roomy):
+        some.births(corpus, CROWDED)
+    assert roomy.identity.size == n_slots > state.identity.size > n_before
+    np.testing.assert_array_equal(state.placements.whole, roomy.placements.whole)
+
+
+def test_counts_equal_a_recount_where_births_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocked, "share_of_births", lambda *_: 1.0)
+    corpus, state = crowded(44, 0)
+    n_born, n_sizes = state.n_born, set()
+    for _ in range(100):
+        chain.sweep(corpus, CROWDED, state)
+        blocked_harness.assert_counts_are_a_recount(corpus, state)
+        n_sizes.add(int(np.count_nonzero(state.counts.category_tables)))
+    assert state.n_born > n_born + 50 and len(n_sizes) > 5
+
+
+def test_births_are_the_same_for_any_workers_and_after_a_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocked, "share_of_births", lambda *_: 0.5)
+    corpus, _ = crowded(45, 0)
+    alone = blocked_harness.start(corpus, CROWDED, seed=46)
+    others = [blocked_harness.start(corpus, CROWDED, seed=46) for _ in range(3)]
+    with Workers(2, 3) as two, Workers(5, 7) as five:
+        for _ in range(40):
+            chain.sweep(corpus, CROWDED, alone)
+            for j, workers in enumerate((two, five, None)):
+                chain.sweep(corpus, CROWDED, others[j], workers)
+            assert {dump(corpus, other) for other in others} == {dump(corpus, alone)}
+            resumed = load(corpus, CROWDED, dump(corpus, others[2]))
+            assert isinstance(resumed, BlockedState)
+            others[2] = resumed
+
+
+def test_the_weights_of_imputed_topics_have_the_evidence_for_their_mean() -> None:
+    """The evidence by enumeration: theta and topics integrated out. And the weight of given topics is p / q."""
+    rng, n_topics, zeta = np.random.default_rng(47), 3, 0.4
+    document = [0, 0, 1, 2, 3]
+    corpus = harness.corpus_of([document, [0, 1, 2, 3]], [UNLABELED, 0], 4, 1)
+    model = Hyperparameters(n_topics=n_topics, zeta=zeta, n_start=1)
+    state = blocked_harness.with_room(corpus, model, 2, seed=48)
+    norm, phi = rng.uniform(0.5, 2.0, n_topics), rng.dirichlet(np.full(4, 0.3), n_topics).T
+    blocked_harness.write_topics(state, np.full((1, n_topics), 1.0), phi * norm, rng.random(phi.shape) < 0.5, rng)
+    assert state.room is not None
+    fresh = rng.uniform(0.1, 1.0, 4).astype(np.float32)
+    given = zeta / norm, np.empty(5, np.uint16)
+
+    def impute(key: int, topics: Array, is_given: bool) -> float:
+        stream = np.uint64(branch(np.uint64(49), key))
+        return float(
+            birth.impute(
+                state.bags, state.room.drawn, fresh, 0, 1.0 / norm, zeta, is_given, stream, given[0].copy(), topics
+            )
+        )
+
+    chances = {}
+    for y in itertools.product(range(n_topics), repeat=5):
+        counts = np.bincount(y, minlength=n_topics)
+        rises = scipy.special.gammaln(zeta + counts) - scipy.special.gammaln(zeta)
+        total = scipy.special.gammaln(n_topics * zeta) - scipy.special.gammaln(n_topics * zeta + 5)
+        chances[y] = math.exp(rises.sum() + total) * math.prod(phi[document, list(y)])
+    scale = math.prod(float(fresh[w]) for w in document)
+    weights, drawn = np.empty(N_KEYS), []
+    for key in range(N_KEYS):
+        weights[key] = math.exp(impute(key, given[1], False)) * scale
+        drawn.append(tuple(given[1].tolist()))
+    evidence = sum(chances.values())
+    assert abs(weights.mean() - evidence) < 4.0 * weights.std() / math.sqrt(N_KEYS)
+    assert weights.std() > 0.1 * evidence
+    visits = {y: drawn.count(y) for y in set(drawn)}
+    for y, n in visits.items():
+        weight = math.exp(impute(0, np.array(y, np.uint16), True)) * scale
+        chance = chances[y] / weight  # q
+        assert abs(n - N_KEYS * chance) < 5.0 * math.sqrt(N_KEYS * chance) + 1.0
+
+
+def test_births_leave_a_slot_for_a_split(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocked, "share_of_births", lambda *_: 1.0)
+    for seed in range(50, 70):
+        corpus, state = crowded(seed, 4)
+        assert state.room is not None
+        n_unused = np.count_nonzero((state.room.drawn.stick == 0.0) & (state.category_tables == 0))
+        homes = state.room.one_table
+        homes[np.flatnonzero(homes)[n_unused:]] = False  # as many documents as slots
+        state.gamma = 1e300
+        state.births(corpus, CROWDED)
+        assert birth.unused_slot(state.category_tables, state.room.drawn.stick, corpus.n_known) != birth.NONE
