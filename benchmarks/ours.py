@@ -76,7 +76,7 @@ def arrays(thing: object, name: str = "") -> Iterator[tuple[str, Array]]:
 
 def compile_kernels(kernel: Kernel) -> None:
     """Compile a kernel, or load it from the cache, on a corpus of no importance."""
-    hyperparameters = Hyperparameters(n_topics=4, n_start=2)
+    hyperparameters = Hyperparameters(n_topics=4, n_start=2, birth_share=0.5 if kernel == "blocked" else 0.0)
     labels = np.array([0, UNLABELED] * 10, np.int32)
     corpus = simulate(np.full(20, 30), labels, 50, 1, hyperparameters, np.random.default_rng(0), gamma=1.0).corpus
     with Workers(2) as workers:

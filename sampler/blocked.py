@@ -257,13 +257,10 @@ class BlockedState(State):
         offered.slack[0] = QUANTUM if -np.log(self.alpha * LEAST_STICK) < HIGHEST_SCORE else np.inf
         live = np.flatnonzero(drawn.stick)
 
-        def offer(worker: int, first: int, end: int) -> None:
-            words.offer(offered, live, first, end)
-            with np.errstate(divide="ignore"):
-                np.log(offered.score[first:end], out=offered.score[first:end])
-            offers.quantize(offered, first, end)
-
-        workers.share(offer, self.word_pieces(workers))
+        workers.share(
+            lambda worker, first, end: offers.offer(offered, live, first, end),
+            self.word_pieces(workers),
+        )
 
     def sample_documents(self, workers: Workers) -> None:
         """Resample categories and tables of all unlabeled documents."""
@@ -299,8 +296,10 @@ class BlockedState(State):
         How many is settled by the sweep's number, which nothing that is drawn depends on.
         """
         assert self.room is not None
-        share, norm = share_of_births(hyperparameters.birth_share, self.n_sweeps), self.room.norms.sum(axis=0)
-        key, u = self.key(Step.BIRTHS), 0 if share > 0.0 else self.bags.document.size
+        share = share_of_births(hyperparameters.birth_share, self.n_sweeps)
+        if share == 0.0:
+            return
+        norm, key, u = self.room.norms.sum(axis=0), self.key(Step.BIRTHS), 0
         while True:
             u = birth.visit(
                 self.bags,

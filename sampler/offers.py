@@ -20,6 +20,12 @@ STEPS = np.float32(1.0 / QUANTUM)
 MOST = np.float32(32_767)
 HIGHEST_SCORE = 63.0  # that quanta hold
 MOST_TOKENS = 40_000  # whose quanta do not overflow
+BLOCK = 16  # words: of each category they fill a cache line
+MANTISSA_32 = np.uint32((1 << 23) - 1)
+ROOT_HALF_32 = np.uint32(np.float32(math.sqrt(0.5)).view(np.uint32))
+TO_ROOT_HALF_32 = np.uint32(np.float32(1.0).view(np.uint32) - ROOT_HALF_32)
+ONE, TWO, LOG_2_32 = np.float32(1.0), np.float32(2.0), np.float32(math.log(2.0))
+TWO_THIRDS, TWO_FIFTHS, TWO_SEVENTHS, TWO_NINTHS = (np.float32(2.0 / n) for n in (3, 5, 7, 9))
 NO_STICK = -(2**29)  # quanta of the log stick of what is no candidate
 NOT_ASKED = np.int32(-(2**30))
 
@@ -39,13 +45,52 @@ class Offers(NamedTuple):
     slack: Array  # float64[1], nats by which a difference of two quanta may err; infinite if there are no quanta
 
 
+@njit(cache=True, nogil=True, error_model="numpy")
+def offer(offers, served, first, end):
+    """Write `fresh`, `score`, `quanta` and `leave` for the words first .. end - 1 from what else is offered.
+
+    `served` int64 are the slots that hold a token or may come to. Where M is 0 a score is about -88. `leave` goes by
+    categories, so that a block of words is written to each in turn.
+    """
+    chance, score, weight, leave, fresh = offers.chance, offers.score, offers.weight, offers.leave, offers.fresh
+    for begin in range(first, end, BLOCK):
+        for w in range(begin, min(begin + BLOCK, end)):
+            total = np.float32(0.0)
+            for s in range(served.size):
+                total += weight[served[s]] * chance[w, served[s]]
+            fresh[w] = total
+            for k in range(weight.size):
+                score[w, k] = short_log(chance[w, k] / total)
+        for s in range(served.size):
+            k = served[s]
+            for w in range(begin, min(begin + BLOCK, end)):
+                leave[k, w] = max(fresh[w] / chance[w, k] - weight[k], np.float32(0.0))
+    quantize(offers, first, end)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def short_log(x):
+    """log x of a float32 x > 0 to its rounding, without a branch or a call: it can run in vector registers.
+
+    x = 2^k m with m in [sqrt(1/2), sqrt(2)); log m = 2 artanh((m - 1) / (m + 1)) by its series. Of 0 it is about -88.
+    """
+    shifted = np.uint32(np.float32(x).view(np.uint32) + TO_ROOT_HALF_32)
+    k = np.float32(np.int32(shifted >> np.uint32(23)) - np.int32(127))
+    m = np.uint32((shifted & MANTISSA_32) + ROOT_HALF_32).view(np.float32)
+    s = (m - ONE) / (m + ONE)
+    q = s * s
+    series = TWO + q * (TWO_THIRDS + q * (TWO_FIFTHS + q * (TWO_SEVENTHS + q * TWO_NINTHS)))
+    return k * LOG_2_32 + s * series
+
+
 @njit(cache=True, nogil=True)
 def quantize(offers, first, end):
     """Write `quanta` for the words first .. end - 1 from their scores."""
+    score, quanta = offers.score, offers.quanta
     for w in range(first, end):
-        for k in range(offers.weight.size):
-            steps = math.floor(offers.score[w, k] * STEPS + np.float32(0.5))
-            offers.quanta[w, k] = np.int16(min(max(steps, -MOST), MOST))
+        for k in range(quanta.shape[1]):
+            steps = math.floor(score[w, k] * STEPS + np.float32(0.5))
+            quanta[w, k] = np.int16(min(max(steps, -MOST), MOST))
 
 
 @njit(cache=True, nogil=True, inline="always")

@@ -72,25 +72,6 @@ def mix(drawn, first, end):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def offer(offers, served, first, end):
-    """Write `score` without its logarithm, `fresh` and `leave` for the words first .. end - 1.
-
-    `served` int64 are the slots that hold a token or may come to.
-    """
-    chance, score, weight, leave = offers.chance, offers.score, offers.weight, offers.leave
-    for w in range(first, end):
-        fresh = np.float32(0.0)
-        for s in range(served.size):
-            fresh += weight[served[s]] * chance[w, served[s]]
-        offers.fresh[w] = fresh
-        for k in range(weight.size):
-            score[w, k] = chance[w, k] / fresh
-        for s in range(served.size):
-            k = served[s]
-            leave[k, w] = max(np.float32(1.0) / score[w, k] - weight[k], np.float32(0.0))
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
 def sample_topics(category_word, drawn, key, first, end, word_topics, category_topic):
     """Draw the topics of all tokens of the words first .. end - 1, given their categories.
 

@@ -20,7 +20,8 @@ def compile_kernels() -> None:
     corpus = small_corpus()
     with Workers(2) as workers:
         for kernel in get_args(Kernel):
-            run_chain(LbplNtm(corpus, Hyperparameters(n_topics=8, n_start=3), kernel, seed=0), workers)
+            model = Hyperparameters(n_topics=8, n_start=3, birth_share=0.5 if kernel == "blocked" else 0.0)
+            run_chain(LbplNtm(corpus, model, kernel, seed=0), workers)
         run_chain(small_calibrated(corpus, workers), workers)
 
 

@@ -47,11 +47,17 @@ def test_everything_that_a_chain_follows_from_changes_the_digest(
         *(
             digests(corpus, dataclasses.replace(hyperparameters, **{field.name: changed}))
             for field in dataclasses.fields(hyperparameters)
+            if field.name != "birth_share"  # of the blocked kernel
             for changed in [other_value(getattr(hyperparameters, field.name))]
         ),
     ]
     firsts = [found[0] for found in [digests(corpus, hyperparameters), *others]]
     assert len(set(firsts)) == len(firsts)
+    blocked, births = (
+        first_digest(fingerprint(corpus), dataclasses.replace(hyperparameters, birth_share=share), 1, 0, "blocked")
+        for share in (0.0, 0.5)
+    )
+    assert blocked != births
 
 
 def test_two_kernels_have_different_digests_from_the_outset(corpus: Corpus, hyperparameters: Hyperparameters) -> None:

@@ -7,7 +7,18 @@ import pytest
 
 from sampler import lanes, offers
 from sampler.corpus import Array
-from sampler.offers import HIGHEST_SCORE, MOST_TOKENS, NO_STICK, QUANTUM, Offers, choose, quantize, stays
+from sampler.offers import (
+    HIGHEST_SCORE,
+    MOST_TOKENS,
+    NO_STICK,
+    QUANTUM,
+    Offers,
+    choose,
+    offer,
+    quantize,
+    short_log,
+    stays,
+)
 
 N_WORDS, N_SLOTS = 50, 32
 
@@ -92,3 +103,32 @@ def test_the_sums_of_the_longest_document_do_not_overflow() -> None:
     least = NO_STICK - MOST_TOKENS * int(offers.MOST)
     assert least > np.iinfo(np.int32).min
     assert float(offers.MOST) * QUANTUM > HIGHEST_SCORE
+
+
+def test_what_is_offered_follows_from_chances_and_sticks() -> None:
+    """fresh, score and leave as their definitions have them, float32; a category without a stick offers nothing."""
+    rng = np.random.default_rng(52)
+    made, served = offered(np.zeros((N_WORDS, N_SLOTS)), np.zeros(N_SLOTS)), np.array([0, 3, 7, 31])
+    made.weight[:] = 0.0
+    made.weight[[0, 3, 7]] = [0.2, 1e-4, 0.03]  # 31 is served, but no candidate
+    made.chance[:] = 0.0
+    made.chance[:, served] = rng.gamma(0.1, size=(N_WORDS, 4)) + 1e-20
+    offer(made, served, 0, N_WORDS)
+    fresh = made.chance.astype(float) @ made.weight.astype(float)
+    np.testing.assert_allclose(made.fresh, fresh, rtol=1e-6)
+    np.testing.assert_allclose(
+        made.score[:, served], np.log(made.chance[:, served] / fresh[:, None]), rtol=1e-6, atol=1e-6
+    )
+    assert (made.score[:, made.chance[0] == 0.0] < -80.0).all()
+    leave = fresh[:, None] / made.chance[:, served] - made.weight[served]
+    np.testing.assert_allclose(made.leave[served].T, leave, rtol=1e-5, atol=1e-6)
+    assert (made.leave >= 0.0).all()
+
+
+def test_the_short_logarithm_is_right_to_float32() -> None:
+    """Within 4 units in the last place of the logarithm, or 1e-7 where that is next to zero."""
+    numbers = np.exp(np.random.default_rng(53).uniform(-80.0, 80.0, 20_000)).astype(np.float32)
+    numbers = np.concatenate([numbers, np.random.default_rng(54).uniform(0.4, 2.5, 20_000).astype(np.float32)])
+    expected = np.log(numbers.astype(float))
+    found = np.array([short_log(x) for x in numbers])
+    np.testing.assert_allclose(found, expected, rtol=4.0 * 2.0**-23, atol=1e-7)
