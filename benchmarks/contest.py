@@ -1,7 +1,8 @@
 """Contestants over one corpus, each in a process of its own, sweeping in turn.
 
 A round lets each contestant make some sweeps while the others wait, in another order every time: a busy neighbour
-hits all alike, and the median over rounds forgets it.
+hits all alike, and the median over rounds forgets it. The first sweeps of a round do not count: after a rest it takes
+some tens of milliseconds until two threads run on two cores.
 """
 
 import multiprocessing
@@ -46,7 +47,8 @@ class Pace(NamedTuple):
 
     warm: int  # sweeps before the first round
     rounds: int
-    sweeps: int  # in each round
+    lead: int  # sweeps at the beginning of each round that do not count
+    sweeps: int  # in each round, that count
 
 
 class Sweeper(Protocol):
@@ -59,13 +61,13 @@ class Sweeper(Protocol):
 class Child:
     """The process of one contestant, seen from outside. It is ready when it has been made."""
 
-    def __init__(self, contestant: Contestant, folder: Path, n_start: int, warm: int) -> None:
+    def __init__(self, contestant: Contestant, folder: Path, n_start: int, pace: Pace) -> None:
         self.contestant = contestant
         self.seconds: list[float] = []  # of a sweep, one mean a round
         self.processor_seconds: list[float] = []  # of all its threads
         context = multiprocessing.get_context("spawn")
         self.pipe, its_end = context.Pipe()
-        self.process = context.Process(target=live, args=(its_end, contestant, folder, n_start, warm), daemon=True)
+        self.process = context.Process(target=live, args=(its_end, contestant, folder, n_start, pace), daemon=True)
         self.process.start()
         its_end.close()
         self.facts = self.receive()
@@ -112,7 +114,7 @@ def hold(contestants: list[Contestant], folder: Path, n_start: dict[str, int], p
     lines: list[dict[str, Any]] = []
     for contestant in contestants:
         try:
-            children.append(Child(contestant, folder, n_start.get(contestant.kind, Hyperparameters.n_start), pace.warm))
+            children.append(Child(contestant, folder, n_start.get(contestant.kind, Hyperparameters.n_start), pace))
         except RuntimeError as error:
             lines.append({"name": contestant.name, "error": str(error)})
     second_core = []
@@ -124,7 +126,7 @@ def hold(contestants: list[Contestant], folder: Path, n_start: dict[str, int], p
     return lines + [{**child.end(), "second_core": round(statistics.median(second_core), 2)} for child in children]
 
 
-def live(pipe: Connection, contestant: Contestant, folder: Path, n_start: int, warm: int) -> None:
+def live(pipe: Connection, contestant: Contestant, folder: Path, n_start: int, pace: Pace) -> None:
     """The life of a child: start, warm up, sweep as often as it is told, report."""
     if contestant.kind in ("blocked", "collapsed"):
         ours.compile_kernels(kernel_of(contestant))
@@ -133,7 +135,7 @@ def live(pipe: Connection, contestant: Contestant, folder: Path, n_start: int, w
     began = time.perf_counter()
     sweeper = make(contestant, corpus, n_start)
     started = time.perf_counter()
-    sweeper.sweep(warm)
+    sweeper.sweep(pace.warm)
     start_peak = peak.mb
     peak.forget()
     pipe.send(
@@ -145,6 +147,7 @@ def live(pipe: Connection, contestant: Contestant, folder: Path, n_start: int, w
         }
     )
     while (n := pipe.recv()) != END:
+        sweeper.sweep(pace.lead)
         before, processor_before = time.perf_counter(), time.process_time()
         sweeper.sweep(n)
         pipe.send((time.perf_counter() - before, time.process_time() - processor_before))

@@ -39,7 +39,8 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, help="folder that keeps simulated corpora for the next run")
     parser.add_argument("--warm", type=int, default=20, help="sweeps of each contestant before the first round")
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--sweeps", type=int, default=3, help="of each contestant in a round")
+    parser.add_argument("--lead", type=int, default=6, help="sweeps of each contestant in a round that do not count")
+    parser.add_argument("--sweeps", type=int, default=3, help="of each contestant in a round that do")
     parser.add_argument("--n-start", type=int, default=Hyperparameters.n_start, help="new categories at the start")
     parser.add_argument("--n-start-collapsed", type=int, help="the same for Algorithm 1, so that both end up alike")
     parser.add_argument("--seeds", type=int, default=5, help="of the race")
@@ -59,7 +60,7 @@ def hold_contests(arguments: argparse.Namespace) -> Iterable[dict[str, Any]]:
     machine.compile_kernels()
     yield machine.describe()
     n_start = {"blocked": arguments.n_start, "collapsed": arguments.n_start_collapsed or arguments.n_start}
-    pace = contest.Pace(arguments.warm, arguments.rounds, arguments.sweeps)
+    pace = contest.Pace(arguments.warm, arguments.rounds, arguments.lead, arguments.sweeps)
     lines: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as scratch:
         for corpus in arguments.only:

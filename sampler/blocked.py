@@ -268,7 +268,7 @@ class BlockedState(State):
         has, changes, counts, n_slots = self.room, self.room.changes, self.counts, self.numbers.size
         tallies = [
             Tallies(
-                changes[worker] if changes.size else counts.category_word,
+                changes[worker - 1] if worker > 0 else counts.category_word,
                 np.zeros(n_slots, np.int64),
                 np.zeros(n_slots, np.int64),
                 has.one_table,

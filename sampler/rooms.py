@@ -33,7 +33,7 @@ class Room(NamedTuple):
     drawn: Drawn
     offers: Offers
     norms: Array  # float64[N_BLOCKS, L]
-    changes: Array  # int32[n_workers, V, S], 0 between sweeps; without rows for a single worker
+    changes: Array  # int32[n_workers - 1, V, S], of all workers but the first, who counts at once; 0 between sweeps
     one_table: Array  # bool[U], documents that the documents' step has left at a single table
     desks: list[Desk]  # of each worker
 
@@ -67,7 +67,7 @@ def make(size: Size) -> Room:
         drawn,
         offers,
         norms=np.zeros((N_BLOCKS, n_topics)),
-        changes=lanes.aligned((size.n_workers if size.n_workers > 1 else 0, n_words, n_slots), np.int32),
+        changes=lanes.aligned((size.n_workers - 1, n_words, n_slots), np.int32),
         one_table=np.zeros(size.n_documents, np.bool_),
         desks=[desk(n_slots, size.longest) for _ in range(size.n_workers)],
     )

@@ -20,7 +20,7 @@ def test_every_contestant_sweeps_in_every_round_and_one_that_fails_says_so(tmp_p
     folder = corpora.store(small_corpus(), tmp_path / "corpus")
     contestants = [Contestant("Algorithm 1", "collapsed", 1), Contestant("nobody", "lda", 1)]
     n_start = {"collapsed": 2, "lda": -1}  # which is refused
-    failed, line = contest.hold(contestants, folder, n_start, Pace(warm=1, rounds=3, sweeps=2))
+    failed, line = contest.hold(contestants, folder, n_start, Pace(warm=1, rounds=3, lead=1, sweeps=2))
     assert failed["name"] == "nobody" and "status 1" in failed["error"]
     assert line["rounds"] == 3 and line["n_start"] == 2 and line["tokens"] == 600
     assert 0 < line["fastest"] <= line["seconds_per_sweep"] <= line["slowest"]
