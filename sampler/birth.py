@@ -48,14 +48,11 @@ import math
 import numpy as np
 from numba import njit
 
-from sampler import draws, lanes
+from sampler import draws
 from sampler.assignments import UNBORN
-from sampler.documents import move_document
-from sampler.lanes import LANES
-from sampler.split_merge import LARGE, draw_category
+from sampler.documents import move_document, weigh_exactly
+from sampler.split_merge import LARGE, NOBODY, draw_category, unused_slot
 from sampler.streams import branch, uniform
-
-NONE = -1  # no slot, no category
 
 # Streams of a visit.
 TOPICS, SHARE, THETA = range(3)
@@ -85,9 +82,9 @@ def visit(
         document_key = branch(key, bags.document[u])
         if not one_table[u] or uniform(document_key, 0) >= share:
             continue
-        if unused == NONE:
+        if unused == NOBODY:
             return u
-        source, destination = np.int64(placements.whole[u]), NONE
+        source, destination = np.int64(placements.whole[u]), NOBODY
         dies = tables[source] == 1
         tables[source] -= 1
         log_total = weigh(bags, offers.score, u, tables, sums, chances)
@@ -99,7 +96,7 @@ def visit(
         log_ratio = math.log(gamma) + log_evidence - log_total
         if math.log(uniform(document_key, 1)) < (-log_ratio if dies else log_ratio):
             destination = choose(chances, uniform(document_key, 2)) if dies else unused
-        if destination == NONE:
+        if destination == NOBODY:
             tables[source] += 1
             continue
         n = bags.first_token[u + 1] - bags.first_token[u]
@@ -119,29 +116,13 @@ def visit(
     return bags.document.size
 
 
-@njit(cache=True, nogil=True)
-def unused_slot(category_tables, stick, n_known):
-    """The first slot for a new category that is neither served nor a candidate, or NONE."""
-    for category in range(n_known, stick.size):
-        if category_tables[category] == 0 and stick[category] == 0.0:
-            return category
-    return NONE
-
-
 @njit(cache=True, nogil=True, error_model="numpy")
 def weigh(bags, score, u, category_tables, sums, chances):
     """Write m_k P_k of each category over the largest, float64[S]; return the logarithm of their sum.
 
-    P is over what the words' `fresh` say, as in `documents.weigh_exactly`; -inf if no category is served.
+    P is over what the words' `fresh` say, as their scores are; -inf if no category is served.
     """
-    words, counts = bags.words, bags.counts
-    for block in range(0, sums.shape[1], LANES):
-        total, i = lanes.spread(np.float32(0.0)), bags.first_word[u]
-        for p in range(bags.first_pair[u], bags.first_pair[u + 1]):
-            n = lanes.spread(np.float32(counts[p]))
-            total = lanes.add(total, lanes.multiply(n, lanes.load(score, words[i], block)))
-            i += counts[p]
-        lanes.store(total, sums, 0, block)
+    weigh_exactly(bags, score, np.zeros_like(sums), u, sums)
     highest, total = -np.inf, 0.0
     for k in range(chances.size):
         chances[k] = -np.inf
@@ -158,8 +139,8 @@ def weigh(bags, score, u, category_tables, sums, chances):
 
 @njit(cache=True, nogil=True)
 def choose(chances, u):
-    """A category with probability proportional to its chance, by inversion of u; NONE if none has any."""
-    rest, last = u * chances.sum(), NONE
+    """A category with probability proportional to its chance, by inversion of u; NOBODY if none has any."""
+    rest, last = u * chances.sum(), NOBODY
     for k in range(chances.size):
         if chances[k] > 0.0:
             last = k

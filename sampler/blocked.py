@@ -318,8 +318,8 @@ class BlockedState(State):
                 key,
                 u,
             )
-            unused = birth.unused_slot(self.counts.category_tables, self.room.drawn.stick, corpus.n_known)
-            if u == self.bags.document.size and unused != birth.NONE:  # a split may need it
+            unused = split_merge.unused_slot(self.counts.category_tables, self.room.drawn.stick, corpus.n_known)
+            if u == self.bags.document.size and unused != split_merge.NOBODY:  # a split may need it
                 return
             self.enlarge()
 

@@ -159,18 +159,23 @@ def most_frequent_categories(bags, placements, n_slots, first, end, answers):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def most_frequent(tokens, first, end, seen):
-    """The most frequent of the tokens, the smallest of several. `seen`, bool[S], is false before and after.
+def count_equal(tokens, first, end, category):
+    """How many of the tokens are of a category: all at once, as one by one each would wait for the count it adds to."""
+    n = np.int32(0)
+    for i in range(first, end):
+        n += np.int32(tokens[i] == category)
+    return n
 
-    The tokens of a category are counted all at once: one by one, each would wait for the count that it adds to.
-    """
+
+@njit(cache=True, nogil=True, inline="always")
+def most_frequent(tokens, first, end, seen):
+    """The most frequent of the tokens, the smallest of several. `seen`, bool[S], is false before and after."""
     unseen, rest, answer, most = first, end - first, np.int64(0), 0
     while rest > 0:
         while seen[tokens[unseen]]:
             unseen += 1
-        k, n = tokens[unseen], np.int32(0)
-        for i in range(first, end):
-            n += np.int32(tokens[i] == k)
+        k = tokens[unseen]
+        n = count_equal(tokens, first, end, k)
         seen[k] = True
         rest -= n
         if n > most or (n == most and k < answer):

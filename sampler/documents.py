@@ -82,7 +82,7 @@ def visit_whole(bags, placements, offers, sizes, u, key, at, tallies):
     if is_candidate:
         u_choice = uniform(key, 2)
         if not stays(offers, at.quanta, 0, category, n, u_choice):
-            weigh_exactly(bags, offers, u, at.sums)
+            weigh_exactly(bags, offers.score, offers.log_stick, u, at.sums)
             destination = choose(at.sums, 0, category, u_choice, at.weights)
             if destination != category:
                 move_document(bags, u, category, destination, tallies.category_word)
@@ -121,11 +121,11 @@ def weigh(bags, offers, u, category, sums):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def weigh_exactly(bags, offers, u, sums):
-    """Write the log weight of each category for a whole document, float32[1, S]."""
-    words, counts, score = bags.words, bags.counts, offers.score
+def weigh_exactly(bags, score, log_prior, u, sums):
+    """Write the log weight of each category for a whole document, float32[1, S], whose `log_prior` is such a row."""
+    words, counts = bags.words, bags.counts
     for block in range(0, sums.shape[1], LANES):
-        total, i = lanes.load(offers.log_stick, 0, block), bags.first_word[u]
+        total, i = lanes.load(log_prior, 0, block), bags.first_word[u]
         for p in range(bags.first_pair[u], bags.first_pair[u + 1]):
             n = lanes.spread(np.float32(counts[p]))
             total = lanes.add(total, lanes.multiply(n, lanes.load(score, words[i], block)))

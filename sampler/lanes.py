@@ -24,7 +24,6 @@ class Lanes(types.Type):
 
     def __init__(self, element: types.Number) -> None:
         super().__init__(name=f"Lanes({element}, {LANES})")
-        self.element = element
 
 
 FLOATS, WHOLES = Lanes(types.float32), Lanes(types.int32)
@@ -342,13 +341,12 @@ def prefetch(typing_context, array, row, place):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def borrow(typing_context, arrays):  # type: ignore[no-untyped-def]
-    """The same array, or named tuple of arrays, for a kernel to pass on without counting references.
+    """The same named tuple of arrays, for a kernel to pass on without counting references.
 
     numba counts one for each array of each call, with a locked instruction, which takes longer than many a call. The
     caller keeps the arrays alive until the kernel ends.
     """
-    kinds: list[Any] = list(getattr(arrays, "types", [arrays]))
-    if not all(isinstance(kind, types.Array) for kind in kinds):
+    if not all(isinstance(kind, types.Array) for kind in arrays.types):
         return None
 
     def without_owner(context, builder, kind, value):  # type: ignore[no-untyped-def]
@@ -358,10 +356,8 @@ def borrow(typing_context, arrays):  # type: ignore[no-untyped-def]
         return array._getvalue()
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        if isinstance(arrays, types.Array):
-            return without_owner(context, builder, arrays, arguments[0])
-        parts = cgutils.unpack_tuple(builder, arguments[0])
-        parts = [without_owner(context, builder, kind, part) for kind, part in zip(kinds, parts, strict=True)]
+        owned = zip(arrays.types, cgutils.unpack_tuple(builder, arguments[0]), strict=True)
+        parts = [without_owner(context, builder, kind, part) for kind, part in owned]
         return context.make_tuple(builder, arrays, parts)
 
     return arrays(arrays), generate

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 from sampler import lanes
-from sampler.blocks import MIXED
+from sampler.blocks import MIXED, count_equal
 from sampler.corpus import Array
 from sampler.draws import dense_lane_uniforms, exponential
 from sampler.lanes import LANES
@@ -83,19 +83,15 @@ def desk(n_slots, longest):
 
 @njit(cache=True, nogil=True, inline="always")
 def take_stock(bags, placements, offers, u, at):
-    """Count the categories of a document's tokens; return how many there are.
-
-    The tokens of a category are counted all at once: one by one, each would wait for the count that it adds to.
-    """
+    """Count the categories of a document's tokens; return how many there are."""
     tokens, held, active, place, n_active = placements.token, at.held, at.active, at.place, 0
     first, end = bags.first_token[u], bags.first_token[u + 1]
     unseen, rest = first, end - first
     while rest > 0:
         while place[tokens[unseen]] != NOWHERE:
             unseen += 1
-        k, n = tokens[unseen], np.int32(0)
-        for i in range(first, end):
-            n += np.int32(tokens[i] == k)
+        k = tokens[unseen]
+        n = count_equal(tokens, first, end, k)
         held[k], active[n_active], place[k] = n, k, n_active
         at.pull[k] = n if offers.weight[k] > 0.0 else 0.0
         n_active += 1

@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 
 from sampler.corpus import Array
+from sampler.draws import short_log
 
 TINY_WEIGHT = -45.0  # log of a weight against the largest: below it a choice is beyond the 53 bits of a uniform
 QUANTUM = 2.0**-9  # nats: int16 reach to 64 of them
@@ -21,11 +22,6 @@ MOST = np.float32(32_767)
 HIGHEST_SCORE = 63.0  # that quanta hold
 MOST_TOKENS = 40_000  # whose quanta do not overflow
 BLOCK = 16  # words: of each category they fill a cache line
-MANTISSA_32 = np.uint32((1 << 23) - 1)
-ROOT_HALF_32 = np.uint32(np.float32(math.sqrt(0.5)).view(np.uint32))
-TO_ROOT_HALF_32 = np.uint32(np.float32(1.0).view(np.uint32) - ROOT_HALF_32)
-ONE, TWO, LOG_2_32 = np.float32(1.0), np.float32(2.0), np.float32(math.log(2.0))
-TWO_THIRDS, TWO_FIFTHS, TWO_SEVENTHS, TWO_NINTHS = (np.float32(2.0 / n) for n in (3, 5, 7, 9))
 NO_STICK = -(2**29)  # quanta of the log stick of what is no candidate
 NOT_ASKED = np.int32(-(2**30))
 
@@ -66,21 +62,6 @@ def offer(offers, served, first, end):
             for w in range(begin, min(begin + BLOCK, end)):
                 leave[k, w] = max(fresh[w] / chance[w, k] - weight[k], np.float32(0.0))
     quantize(offers, first, end)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def short_log(x):
-    """log x of a float32 x > 0 to its rounding, without a branch or a call: it can run in vector registers.
-
-    x = 2^k m with m in [sqrt(1/2), sqrt(2)); log m = 2 artanh((m - 1) / (m + 1)) by its series. Of 0 it is about -88.
-    """
-    shifted = np.uint32(np.float32(x).view(np.uint32) + TO_ROOT_HALF_32)
-    k = np.float32(np.int32(shifted >> np.uint32(23)) - np.int32(127))
-    m = np.uint32((shifted & MANTISSA_32) + ROOT_HALF_32).view(np.float32)
-    s = (m - ONE) / (m + ONE)
-    q = s * s
-    series = TWO + q * (TWO_THIRDS + q * (TWO_FIFTHS + q * (TWO_SEVENTHS + q * TWO_NINTHS)))
-    return k * LOG_2_32 + s * series
 
 
 @njit(cache=True, nogil=True)

@@ -148,6 +148,8 @@ def choose_categories(category_tables, stick, is_split, n_known, key):
     served = np.flatnonzero(category_tables > 0)  # ascending: new ones come last
     n_served, n_new = served.size, (served >= n_known).sum()
     unused = unused_slot(category_tables, stick, n_known)
+    if unused == NOBODY:
+        raise ValueError("no slot is unused: a split needs one")
     if is_split:
         old = served[int(uniform(key, 1) * n_served)] if n_served > 0 else NOBODY
         return old, unused, n_new + 1
@@ -174,11 +176,11 @@ def choose_anchors(is_split, n_old, n_tables, has_pinned, key):
 
 @njit(cache=True, nogil=True)
 def unused_slot(category_tables, stick, n_known):
-    """The first slot for a new category that is neither served nor a candidate."""
+    """The first slot for a new category that is neither served nor a candidate, or NOBODY."""
     for category in range(n_known, stick.size):
         if category_tables[category] == 0 and stick[category] == 0.0:
             return category
-    raise ValueError("no slot is unused: a split needs one")
+    return NOBODY
 
 
 @njit(cache=True, nogil=True)

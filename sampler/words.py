@@ -249,7 +249,7 @@ def find_rare(drawn, w, k, u):
 
 @njit(cache=True, nogil=True)
 def take_over(category_word, changes, first, end):
-    """Add what the workers changed, int32[n_workers, V, S], for some words, and forget it."""
+    """Add what the other workers changed, int32[n_workers - 1, V, S], for some words, and forget it."""
     for worker in range(changes.shape[0]):
         for w in range(first, end):
             for k in range(category_word.shape[1]):

@@ -18,7 +18,7 @@ import pytest
 import scipy.special
 import test_blocked
 
-from sampler import birth, blocked, chain
+from sampler import birth, blocked, chain, split_merge
 from sampler.blocked import BlockedState
 from sampler.checkpoint import dump, load
 from sampler.corpus import UNLABELED, Array, Corpus
@@ -269,4 +269,6 @@ def test_births_leave_a_slot_for_a_split(monkeypatch: pytest.MonkeyPatch) -> Non
         homes[np.flatnonzero(homes)[n_unused:]] = False  # as many documents as slots
         state.gamma = 1e300
         state.births(corpus, CROWDED)
-        assert birth.unused_slot(state.category_tables, state.room.drawn.stick, corpus.n_known) != birth.NONE
+        assert (
+            split_merge.unused_slot(state.category_tables, state.room.drawn.stick, corpus.n_known) != split_merge.NOBODY
+        )

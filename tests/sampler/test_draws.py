@@ -188,3 +188,12 @@ def test_dense_numbers_have_their_second_bits_too() -> None:
     # a float32 below 2^-10 is a multiple of 2^-34 or of less: fractions of 2^-32 come in quarters at least
     quarters = np.bincount((rest * 4.0).astype(int), minlength=4)
     assert scipy.stats.chisquare(quarters).pvalue > LEVEL
+
+
+def test_the_short_logarithm_is_right_to_float32() -> None:
+    """Within 4 units in the last place of the logarithm, or 1e-7 where that is next to zero."""
+    numbers = np.exp(np.random.default_rng(53).uniform(-80.0, 80.0, 20_000)).astype(np.float32)
+    numbers = np.concatenate([numbers, np.random.default_rng(54).uniform(0.4, 2.5, 20_000).astype(np.float32)])
+    expected = np.log(numbers.astype(float))
+    found = np.array([draws.short_log(x) for x in numbers])
+    np.testing.assert_allclose(found, expected, rtol=4.0 * 2.0**-23, atol=1e-7)

@@ -16,7 +16,6 @@ from sampler.offers import (
     choose,
     offer,
     quantize,
-    short_log,
     stays,
 )
 
@@ -123,12 +122,3 @@ def test_what_is_offered_follows_from_chances_and_sticks() -> None:
     leave = fresh[:, None] / made.chance[:, served] - made.weight[served]
     np.testing.assert_allclose(made.leave[served].T, leave, rtol=1e-5, atol=1e-6)
     assert (made.leave >= 0.0).all()
-
-
-def test_the_short_logarithm_is_right_to_float32() -> None:
-    """Within 4 units in the last place of the logarithm, or 1e-7 where that is next to zero."""
-    numbers = np.exp(np.random.default_rng(53).uniform(-80.0, 80.0, 20_000)).astype(np.float32)
-    numbers = np.concatenate([numbers, np.random.default_rng(54).uniform(0.4, 2.5, 20_000).astype(np.float32)])
-    expected = np.log(numbers.astype(float))
-    found = np.array([short_log(x) for x in numbers])
-    np.testing.assert_allclose(found, expected, rtol=4.0 * 2.0**-23, atol=1e-7)
