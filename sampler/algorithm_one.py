@@ -1,7 +1,6 @@
 """Algorithm 1 of the paper as a kernel of chains: its state, one sweep of it, its log joint."""
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -14,7 +13,7 @@ from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.evidence import log_dirichlet_multinomial, log_factorials, log_gamma_density, log_rising, log_topics
 from sampler.hyperparameters import Hyperparameters
 from sampler.start import first_assignments
-from sampler.state import Course, Kernel, State, smallest
+from sampler.state import Course, Kernel, State, Survey, smallest
 from sampler.streams import Step
 from sampler.workers import Workers
 
@@ -63,10 +62,6 @@ class CollapsedState(State):
             "identity": self.assignments.identity,
         }
 
-    def digested(self, workers: Workers | None = None) -> Iterable[Array]:
-        """The assignments; identities follow from them."""
-        return self.assignments.table, self.assignments.category, self.assignments.topic
-
     def sweep(self, corpus: Corpus, hyperparameters: Hyperparameters, workers: Workers | None) -> None:
         """Tables, categories, topics, one after another: each choice depends on the one before."""
         sample_tables(corpus, hyperparameters, self)
@@ -82,32 +77,14 @@ class CollapsedState(State):
     def category_tables(self) -> Array:
         return np.asarray(self.counts.category_tables)
 
-    def document_categories(self, corpus: Corpus, workers: Workers | None = None) -> Array:
+    def survey(self, corpus: Corpus, hyperparameters: Hyperparameters, workers: Workers | None = None) -> Survey:
+        """The digest is of the assignments; identities follow from them."""
+        digested = [self.assignments.table, self.assignments.category, self.assignments.topic]
+        return Survey(self.document_categories(corpus), digested, log_joint(corpus, hyperparameters, self))
+
+    def document_categories(self, corpus: Corpus) -> Array:
         """Counted from the tables of each document's tokens."""
         return np.asarray(document_categories(corpus, self.assignments))
-
-    def log_joint(self, corpus: Corpus, hyperparameters: Hyperparameters) -> float:
-        """log p(words, topics, tables, categories, alpha, gamma), in nats; `as_printed` has the same one.
-
-        Labeled documents sit at one table by decree, so their seating contributes nothing.
-        """
-        counts, lengths = self.counts, corpus.lengths
-        is_seated = (corpus.labels == UNLABELED) & (lengths > 0)
-        labeled_slots = corpus.offsets[:-1][(corpus.labels != UNLABELED) & (lengths > 0)]
-        n_tables = int(counts.category_tables.sum())
-        return float(
-            log_gamma_density(self.alpha, hyperparameters.alpha_shape, hyperparameters.alpha_scale)
-            + log_gamma_density(self.gamma, hyperparameters.gamma_shape, hyperparameters.gamma_scale)
-            + (n_tables - labeled_slots.size) * math.log(self.alpha)
-            + log_factorials(counts.table_tokens)
-            - log_factorials(counts.table_tokens[labeled_slots])
-            - log_rising(self.alpha, lengths[is_seated])
-            + int(np.count_nonzero(counts.category_tables)) * math.log(self.gamma)
-            + log_factorials(counts.category_tables)
-            - log_rising(self.gamma, np.array([n_tables]))
-            + log_dirichlet_multinomial(counts.category_topic, counts.category_tokens, hyperparameters.zeta)
-            + log_topics(counts.word_topic, counts.topic_tokens, hyperparameters.beta)
-        )
 
 
 def sample_tables(corpus: Corpus, hyperparameters: Hyperparameters, state: CollapsedState) -> None:
@@ -152,6 +129,30 @@ def make_room(state: CollapsedState) -> None:
     """Double the slots for categories."""
     n_slots = 2 * state.assignments.identity.size
     state.assignments, state.counts = with_slots(state.assignments, state.counts, n_slots)
+
+
+def log_joint(corpus: Corpus, hyperparameters: Hyperparameters, state: CollapsedState) -> float:
+    """log p(words, topics, tables, categories, alpha, gamma), in nats; `as_printed` has the same one.
+
+    Labeled documents sit at one table by decree, so their seating contributes nothing.
+    """
+    counts, lengths = state.counts, corpus.lengths
+    is_seated = (corpus.labels == UNLABELED) & (lengths > 0)
+    labeled_slots = corpus.offsets[:-1][(corpus.labels != UNLABELED) & (lengths > 0)]
+    n_tables = int(counts.category_tables.sum())
+    return float(
+        log_gamma_density(state.alpha, hyperparameters.alpha_shape, hyperparameters.alpha_scale)
+        + log_gamma_density(state.gamma, hyperparameters.gamma_shape, hyperparameters.gamma_scale)
+        + (n_tables - labeled_slots.size) * math.log(state.alpha)
+        + log_factorials(counts.table_tokens)
+        - log_factorials(counts.table_tokens[labeled_slots])
+        - log_rising(state.alpha, lengths[is_seated])
+        + int(np.count_nonzero(counts.category_tables)) * math.log(state.gamma)
+        + log_factorials(counts.category_tables)
+        - log_rising(state.gamma, np.array([n_tables]))
+        + log_dirichlet_multinomial(counts.category_topic, hyperparameters.zeta).sum()
+        + log_topics(counts.word_topic, counts.topic_tokens, hyperparameters.beta)
+    )
 
 
 @njit(cache=True, nogil=True)

@@ -4,7 +4,6 @@ The sticks b, theta and phi are drawn explicitly; topics are summed out where ca
 afterwards. Between sweeps only that is kept from which they are drawn again.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, NamedTuple, Self
@@ -12,12 +11,17 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 from scipy.special import gammaln, softmax
 
-from sampler import birth, blocks, documents, lanes, offers, rooms, split_merge, streams, words
+from sampler import birth, blocks, documents, lanes, rooms, split_merge, streams, survey, words
 from sampler.assignments import EMPTY, UNBORN, recount
 from sampler.blocks import FIXED_POINT, MAX_SLOTS, MIXED, Bags, BlockedCounts, Placements, WordTopics
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.documents import Sizes
-from sampler.evidence import log_dirichlet_multinomial, log_factorials, log_gamma_density, log_word_topics
+from sampler.evidence import (
+    log_dirichlet_multinomial,
+    log_factorials,
+    log_gamma_density,
+    log_norms,
+)
 from sampler.hyperparameters import Hyperparameters
 from sampler.lanes import LANES
 from sampler.mixed import Tallies
@@ -26,7 +30,7 @@ from sampler.phi import cut_uniform, negligible
 from sampler.rooms import Room
 from sampler.split_merge import Outcome
 from sampler.start import first_assignments
-from sampler.state import Course, Kernel, State, smallest
+from sampler.state import Course, Kernel, State, Survey, smallest
 from sampler.streams import Step
 from sampler.workers import Workers
 
@@ -112,17 +116,34 @@ class BlockedState(State):
         """int64[S], m_k."""
         return self.counts.category_tables
 
-    def document_categories(self, corpus: Corpus, workers: Workers | None = None) -> Array:
+    def document_categories(self, corpus: Corpus) -> Array:
         """int32[D]: the slot that holds most words of each document, or EMPTY."""
-        workers = workers or Workers()
-        is_answered = (corpus.labels != UNLABELED) & (corpus.lengths > 0)
-        answers = np.where(is_answered, corpus.labels, EMPTY).astype(np.int32)
-
-        def answer(worker: int, first: int, end: int) -> None:
-            blocks.most_frequent_categories(self.bags, self.placements, self.numbers.size, first, end, answers)
-
-        workers.share(answer, workers.cut(self.bags.first_token))
+        answers, pieces = labels_of_words(corpus), Workers().cut(self.bags.first_token)
+        survey.survey_documents(self.bags, self.placements, self.numbers.size, pieces, answers)
         return answers
+
+    def survey(self, corpus: Corpus, hyperparameters: Hyperparameters, workers: Workers | None = None) -> Survey:
+        """The digest is of hashes of what is large, and of all that is small."""
+        workers, counts = workers or Workers(), self.counts
+        answers, log_topics = labels_of_words(corpus), np.empty(corpus.n_words)
+        hashes = np.zeros((workers.n_workers, 2), np.uint64)  # of documents, of topics
+        documents_cut, words_cut = workers.cut(self.bags.first_token), workers.cut(self.word_costs)
+
+        def look_over(worker: int) -> None:
+            n_slots = self.numbers.size
+            hashes[worker] = (
+                survey.survey_documents(self.bags, self.placements, n_slots, documents_cut, answers),
+                survey.survey_words(counts.word_topics, hyperparameters.beta, words_cut, log_topics),
+            )
+
+        workers.run(look_over)
+        digested = [
+            hashes.sum(axis=0, dtype=np.uint64),
+            counts.category_tables,
+            counts.log_seats,
+            counts.category_topic,
+        ]
+        return Survey(answers, digested, self.log_rest(hyperparameters) + float(log_topics.sum()))
 
     def sweep(self, corpus: Corpus, hyperparameters: Hyperparameters, workers: Workers | None) -> None:
         """Draw parameters, categories and tables of all documents, and topics."""
@@ -130,9 +151,9 @@ class BlockedState(State):
         self.draw_parameters(corpus, hyperparameters, workers)
         self.make_offers(workers)
         self.sample_documents(workers)
-        self.births(corpus, hyperparameters)
+        self.births(corpus, hyperparameters, workers)
         if self.n_sweeps % SPLIT_MERGE_EVERY == 0:
-            self.split_merge(corpus, hyperparameters)
+            self.split_merge(corpus, hyperparameters, workers)
         self.sample_topics(corpus, workers)
         is_young = hyperparameters.birth_share > 0.0 and self.n_sweeps <= YOUNG_ROUNDS
         for turn in range(1, MANY_ROUNDS if is_young else ROUNDS):
@@ -144,7 +165,7 @@ class BlockedState(State):
         return key if turn == 0 else np.uint64(streams.branch(key, turn))
 
     def draw_parameters(self, corpus: Corpus, hyperparameters: Hyperparameters, workers: Workers) -> None:
-        """Draw phi, the sticks and theta from their conditionals, then M; in that order."""
+        """Draw phi, the sticks and theta from their conditionals."""
         rng = streams.generator(self.seed, self.chain, self.n_sweeps, Step.PARAMETERS)
         sticks = self.draw_sticks(corpus, rng)
         self.make_room(workers).drawn.stick[:] = sticks
@@ -153,7 +174,7 @@ class BlockedState(State):
     def draw_distributions(
         self, corpus: Corpus, hyperparameters: Hyperparameters, workers: Workers, turn: int, rng: np.random.Generator
     ) -> None:
-        """Draw phi, and theta of all categories with a stick, from their conditionals; then M."""
+        """Draw phi, and theta of all categories with a stick, from their conditionals."""
         room = self.make_room(workers)
         drawn, counts = room.drawn, self.counts
         is_sparse = corpus.n_words * hyperparameters.beta >= ENOUGH_PSEUDOCOUNTS
@@ -161,16 +182,17 @@ class BlockedState(State):
         cut = cut_uniform(hyperparameters.beta, least) if is_sparse else 0.0
         key = self.key(Step.WEIGHTS, turn)
 
-        def draw_weights(worker: int, first: int, end: int) -> None:
-            words.draw_weights(counts.word_topics, hyperparameters.beta, cut, key, first, end, drawn, room.norms)
-
-        workers.share(draw_weights, workers.cut(np.arange(words.N_BLOCKS + 1)))
+        pieces = workers.cut(np.arange(words.N_BLOCKS + 1))
+        workers.run(
+            lambda worker: words.draw_weights(
+                counts.word_topics, hyperparameters.beta, cut, key, pieces, drawn, room.norms
+            )
+        )
         norm = room.norms.sum(axis=0)
         live = np.flatnonzero(drawn.stick)
         theta = draw_rows(hyperparameters.zeta, counts.category_topic[live], rng)
         drawn.mixture[:] = 0.0
         drawn.mixture[:, live] = theta.T / np.where(norm > 0.0, norm, np.inf)[:, np.newaxis]
-        workers.share(lambda worker, first, end: words.mix(drawn, first, end), self.word_pieces(workers))
 
     def draw_sticks(self, corpus: Corpus, rng: np.random.Generator) -> Array:
         """float64[S]: b given the tables, with the new categories whose stick is not negligible in free slots."""
@@ -239,12 +261,14 @@ class BlockedState(State):
         n_tokens = self.counts.category_word.sum(axis=1, dtype=np.int64)
         return np.concatenate([[0], np.cumsum(40 + 4 * np.minimum(n_tokens, 400))])
 
-    def word_pieces(self, workers: Workers) -> list[tuple[int, int]]:
-        """Ranges of words of about equal cost."""
-        return workers.cut(self.word_costs)
+    def mix(self, workers: Workers) -> None:
+        """Write M."""
+        assert self.room is not None
+        drawn, pieces = self.room.drawn, workers.cut(self.word_costs)
+        workers.run(lambda worker: words.mix_words(drawn, pieces))
 
-    def make_offers(self, workers: Workers) -> None:
-        """Write what documents need to know of the categories."""
+    def make_offers(self, workers: Workers, is_mixed: bool = False) -> None:
+        """Write M, unless it is there, and what documents need to know of the categories."""
         assert self.room is not None
         drawn, offered = self.room.drawn, self.room.offers
         is_candidate = drawn.stick > LEAST_STICK
@@ -257,10 +281,8 @@ class BlockedState(State):
         offered.slack[0] = QUANTUM if -np.log(self.alpha * LEAST_STICK) < HIGHEST_SCORE else np.inf
         live = np.flatnonzero(drawn.stick)
 
-        workers.share(
-            lambda worker, first, end: offers.offer(offered, live, first, end),
-            self.word_pieces(workers),
-        )
+        pieces = workers.cut(self.word_costs)
+        workers.run(lambda worker: words.make_offers(drawn, is_mixed, offered, live, pieces))
 
     def sample_documents(self, workers: Workers) -> None:
         """Resample categories and tables of all unlabeled documents."""
@@ -275,22 +297,23 @@ class BlockedState(State):
             )
             for worker in range(workers.n_workers)
         ]
-        key = self.key(Step.DOCUMENTS)
+        key, pieces = self.key(Step.DOCUMENTS), workers.cut(self.bags.first_token)
 
-        def sample(worker: int, first: int, end: int) -> None:
+        def sample(worker: int) -> None:
             tally, at = tallies[worker], has.desks[worker]
-            documents.sample_documents(self.bags, self.placements, has.offers, self.sizes, key, first, end, at, tally)
+            documents.sample_documents(self.bags, self.placements, has.offers, self.sizes, key, pieces, at, tally)
 
-        workers.share(sample, workers.cut(self.bags.first_token))
-        if changes.size:
-            workers.share(
-                lambda worker, first, end: words.take_over(counts.category_word, changes, first, end),
-                self.word_pieces(workers),
-            )
+        workers.run(sample)
         counts.category_tables[:] = self.labeled_tables + sum(tally.category_tables for tally in tallies)
         counts.log_seats[:] = sum(tally.log_seats for tally in tallies)
 
-    def births(self, corpus: Corpus, hyperparameters: Hyperparameters) -> None:
+    def take_over(self, workers: Workers) -> None:
+        """Count what the documents' step has changed, before anyone but `sample_topics` needs `category_word`."""
+        assert self.room is not None
+        category_word, changes, pieces = self.counts.category_word, self.room.changes, workers.cut(self.word_costs)
+        workers.run(lambda worker: words.take_over_words(category_word, changes, pieces))
+
+    def births(self, corpus: Corpus, hyperparameters: Hyperparameters, workers: Workers) -> None:
         """Propose to some documents that they open a category of their own, or give it up.
 
         How many is settled by the sweep's number, which nothing that is drawn depends on.
@@ -299,6 +322,7 @@ class BlockedState(State):
         share = share_of_births(hyperparameters.birth_share, self.n_sweeps)
         if share == 0.0:
             return
+        self.take_over(workers)
         norm, key, u = self.room.norms.sum(axis=0), self.key(Step.BIRTHS), 0
         while True:
             u = birth.visit(
@@ -340,9 +364,10 @@ class BlockedState(State):
         self.labeled_tables = rooms.widened(self.labeled_tables, n_more)
         self.room = rooms.widen(self.room, n_more)
 
-    def split_merge(self, corpus: Corpus, hyperparameters: Hyperparameters) -> None:
+    def split_merge(self, corpus: Corpus, hyperparameters: Hyperparameters, workers: Workers) -> None:
         """Try to split a category, or to merge two."""
         assert self.room is not None
+        self.take_over(workers)
         is_unused = self.counts.category_tables == 0
         outcome = split_merge.attempt(
             self.bags,
@@ -364,44 +389,32 @@ class BlockedState(State):
         """Draw phi and theta, then all topics, once more: while these are far from settled, documents can wait."""
         rng = np.random.Generator(np.random.Philox(key=int(self.key(Step.PARAMETERS, turn))))
         self.draw_distributions(corpus, hyperparameters, workers, turn, rng)
+        self.mix(workers)
         self.sample_topics(corpus, workers, turn)
 
     def sample_topics(self, corpus: Corpus, workers: Workers, turn: int = 0) -> None:
         """Draw the topics of all tokens in bulk."""
         assert self.room is not None
-        drawn, counts = self.room.drawn, self.counts
+        drawn, changes, counts = self.room.drawn, self.room.changes, self.counts
         n_slots, n_topics = counts.category_topic.shape
         category_topic = lanes.aligned((workers.n_workers, n_topics, n_slots), np.int32)
-        key = self.key(Step.BULK_TOPICS, turn)
+        key, pieces = self.key(Step.BULK_TOPICS, turn), workers.cut(self.word_costs)
 
-        def sample(worker: int, first: int, end: int) -> None:
+        def sample(worker: int) -> None:
             tally = category_topic[worker]
-            words.sample_topics(counts.category_word, drawn, key, first, end, counts.word_topics, tally)
+            words.sample_topics(counts.category_word, changes, drawn, key, pieces, counts.word_topics, tally)
 
-        workers.share(sample, self.word_pieces(workers))
+        workers.run(sample)
         counts.category_topic[:] = category_topic.sum(axis=0, dtype=np.int64).T
         counts.topic_tokens[:] = counts.category_topic.sum(axis=0)
 
-    def digested(self, workers: Workers | None = None) -> Iterable[Array]:
-        """Hashes of what is large, and all that is small."""
-        workers, counts = workers or Workers(), self.counts
-        parts: list[int] = []
+    def log_rest(self, hyperparameters: Hyperparameters) -> float:
+        """log p(words, topics, tables, categories, alpha, gamma) in nats, as Algorithm 1 has it, but for `log_topics`.
 
-        def fingerprint(worker: int, first: int, end: int) -> None:
-            parts.append(int(blocks.fingerprint_placements(self.bags, self.placements, first, end)))
-
-        workers.share(fingerprint, workers.cut(self.bags.first_token))
-        placements = sum(parts) % 2**64
-        yield np.array([placements, int(blocks.fingerprint_topics(counts.word_topics))], np.uint64)
-        yield counts.category_tables
-        yield counts.log_seats
-        yield counts.category_topic
-
-    def log_joint(self, corpus: Corpus, hyperparameters: Hyperparameters) -> float:
-        """log p(words, topics, tables, categories, alpha, gamma) in nats, as Algorithm 1 has it."""
+        What the topics of words contribute takes longest, so the workers share it.
+        """
         counts = self.counts
         n_tables, n_labeled = int(counts.category_tables.sum()), int(self.labeled_tables.sum())
-        category_tokens = counts.category_topic.sum(axis=1)
         rising = gammaln(self.alpha + self.lengths.n_tokens) - gammaln(self.alpha)
         return float(
             log_gamma_density(self.alpha, hyperparameters.alpha_shape, hyperparameters.alpha_scale)
@@ -412,8 +425,8 @@ class BlockedState(State):
             + int(np.count_nonzero(counts.category_tables)) * np.log(self.gamma)
             + log_factorials(counts.category_tables)
             - (gammaln(self.gamma + n_tables) - gammaln(self.gamma))
-            + log_dirichlet_multinomial(counts.category_topic, category_tokens, hyperparameters.zeta)
-            + log_word_topics(counts.word_topics, counts.topic_tokens, hyperparameters.beta)
+            + log_dirichlet_multinomial(counts.category_topic, hyperparameters.zeta).sum()
+            + log_norms(counts.word_topics.size.size, counts.topic_tokens, hyperparameters.beta)
         )
 
     def arrays(self, corpus: Corpus) -> dict[str, Array]:
@@ -512,6 +525,11 @@ def some_documents(corpus: Corpus, seed: int, chain: int) -> Corpus:
 def with_rows(array: Array, n_rows: int) -> Array:
     """The array with rows of zeros behind it."""
     return np.concatenate([array, np.zeros((n_rows - array.shape[0], *array.shape[1:]), array.dtype)])
+
+
+def labels_of_words(corpus: Corpus) -> Array:
+    """int32[D]: the label of each document that has a word, EMPTY where there is no label or no word."""
+    return np.where((corpus.labels != UNLABELED) & (corpus.lengths > 0), corpus.labels, EMPTY).astype(np.int32)
 
 
 def labeled_tables(corpus: Corpus, n_slots: int) -> Array:

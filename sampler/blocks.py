@@ -11,8 +11,7 @@ import numpy as np
 from numba import njit
 
 from sampler.corpus import UNLABELED, Array
-from sampler.lanes import AHEAD, LANES, aligned_rows, prefetch
-from sampler.streams import GOLDEN, mix
+from sampler.lanes import LANES, aligned_rows
 
 MIXED = np.uint16(65_535)  # of a document whose tokens are not all in one category
 MAX_SLOTS = 65_504
@@ -147,17 +146,6 @@ def count_words(corpus, bags, placements, n_slots):
     return category_word
 
 
-@njit(cache=True, nogil=True)
-def most_frequent_categories(bags, placements, n_slots, first, end, answers):
-    """Write the category of most tokens, the smallest of several, of the documents first .. end - 1 into int32[D]."""
-    seen = np.zeros(n_slots, np.bool_)
-    for u in range(first, end):
-        whole = np.int64(placements.whole[u])
-        if whole == MIXED:
-            whole = most_frequent(placements.token, bags.first_token[u], bags.first_token[u + 1], seen)
-        answers[bags.document[u]] = whole
-
-
 @njit(cache=True, nogil=True, inline="always")
 def count_equal(tokens, first, end, category):
     """How many of the tokens are of a category: all at once, as one by one each would wait for the count it adds to."""
@@ -165,24 +153,6 @@ def count_equal(tokens, first, end, category):
     for i in range(first, end):
         n += np.int32(tokens[i] == category)
     return n
-
-
-@njit(cache=True, nogil=True, inline="always")
-def most_frequent(tokens, first, end, seen):
-    """The most frequent of the tokens, the smallest of several. `seen`, bool[S], is false before and after."""
-    unseen, rest, answer, most = first, end - first, np.int64(0), 0
-    while rest > 0:
-        while seen[tokens[unseen]]:
-            unseen += 1
-        k = tokens[unseen]
-        n = count_equal(tokens, first, end, k)
-        seen[k] = True
-        rest -= n
-        if n > most or (n == most and k < answer):
-            answer, most = np.int64(k), n
-    for i in range(first, end):
-        seen[tokens[i]] = False
-    return answer
 
 
 @njit(cache=True, nogil=True)
@@ -260,45 +230,3 @@ def hold(rows, size, topic, count):
         for j in range(size[w]):
             rows.topic[w, j], rows.tokens[w, j] = topic[i], count[i]
             i += 1
-
-
-@njit(cache=True, nogil=True)
-def fingerprint_placements(bags, placements, first, end):
-    """uint64: a hash of what the placements tell of the documents first .. end - 1; it is not for enemies.
-
-    Those of parts add up to that of the whole.
-    """
-    total = np.uint64(0)
-    for u in range(first, end):
-        whole = placements.whole[u]
-        part = np.uint64(whole) + np.uint64(1)
-        if whole == MIXED:
-            part = fingerprint_tokens(placements.token, bags.first_token[u], bags.first_token[u + 1])
-        total += mix(part ^ (GOLDEN * np.uint64(u + 1)))
-    return total
-
-
-@njit(cache=True, nogil=True, inline="always")
-def fingerprint_tokens(tokens, first, end):
-    """uint64: a hash of some tokens, four at a time, since each factor waits for the one before it."""
-    one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
-    whole = first + (end - first) // 4 * 4
-    for i in range(first, whole, 4):
-        one, two = one * GOLDEN + np.uint64(tokens[i]), two * GOLDEN + np.uint64(tokens[i + 1])
-        three, four = three * GOLDEN + np.uint64(tokens[i + 2]), four * GOLDEN + np.uint64(tokens[i + 3])
-    for i in range(whole, end):
-        one = one * GOLDEN + np.uint64(tokens[i])
-    return mix(one) ^ mix(mix(two)) ^ mix(three * GOLDEN) ^ mix(mix(four * GOLDEN))
-
-
-@njit(cache=True, nogil=True)
-def fingerprint_topics(rows):
-    """uint64: a hash of which topics each word has, and how often."""
-    total = np.uint64(0)
-    for w in range(rows.size.size):
-        prefetch(rows.topic, w + AHEAD, 0)
-        prefetch(rows.tokens, w + AHEAD, 0)
-        for j in range(rows.size[w]):
-            place = (np.uint64(w) << np.uint64(16)) | np.uint64(rows.topic[w, j])
-            total += mix((place * GOLDEN) ^ np.uint64(rows.tokens[w, j]))
-    return total

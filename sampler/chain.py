@@ -11,11 +11,11 @@ from sampler.concentration import resample_alpha, resample_gamma
 from sampler.corpus import UNLABELED, Corpus, fingerprint, validate
 from sampler.digest import first_digest, next_digest
 from sampler.hyperparameters import Hyperparameters
-from sampler.state import DEFAULT_KERNEL, Course, Draw, Kernel, State, Tally, check_kernel, no_tally
+from sampler.state import DEFAULT_KERNEL, Course, Draw, Kernel, State, Survey, Tally, check_kernel, no_tally
 from sampler.streams import Step
 from sampler.workers import Workers
 
-__all__ = ["KERNELS", "Draw", "State", "keep", "look", "start", "sweep"]
+__all__ = ["KERNELS", "Draw", "State", "keep", "start", "sweep"]
 
 MAX_TOKENS = 2**31 - 1  # slots of tables are int32
 
@@ -65,8 +65,9 @@ def sweep(corpus: Corpus, hyperparameters: Hyperparameters, state: State, worker
     state.sweep(corpus, hyperparameters, workers)
     sample_concentrations(corpus, hyperparameters, state, workers)
     name_new_categories(state)
-    state.digest = next_digest(state.digest, state.digested(workers), state.alpha, state.gamma)
-    return look(corpus, hyperparameters, state, workers)
+    survey = state.survey(corpus, hyperparameters, workers)
+    state.digest = next_digest(state.digest, survey.digested, state.alpha, state.gamma)
+    return look(corpus, state, survey)
 
 
 def sample_concentrations(
@@ -78,9 +79,8 @@ def sample_concentrations(
     n_tables = int(state.category_tables.sum())
     n_categories = int(np.count_nonzero(state.category_tables))
     state.gamma = resample_gamma(state.gamma, n_categories, n_tables, hyperparameters, rng)
-    is_seated = (corpus.labels == UNLABELED) & (lengths > 0)
-    n_labeled = int(np.count_nonzero((corpus.labels != UNLABELED) & (lengths > 0)))
-    seated = lengths[is_seated]
+    seated = lengths[(corpus.labels == UNLABELED) & (lengths > 0)]
+    n_labeled = int(np.count_nonzero(lengths)) - seated.size
     state.alpha = resample_alpha(state.alpha, n_tables - n_labeled, seated, hyperparameters, rng, workers)
 
 
@@ -92,12 +92,11 @@ def name_new_categories(state: State) -> None:
     state.n_born += n_unnamed
 
 
-def look(corpus: Corpus, hyperparameters: Hyperparameters, state: State, workers: Workers | None = None) -> Draw:
+def look(corpus: Corpus, state: State, survey: Survey) -> Draw:
     """The draw that the state stands for."""
     is_served = state.category_tables > 0
-    answers = state.document_categories(corpus, workers)
     holds = np.zeros(is_served.size, bool)
-    holds[answers[answers != EMPTY]] = True
+    holds[survey.answers[survey.answers != EMPTY]] = True
     return Draw(
         sweep=state.n_sweeps,
         n_categories=int(np.count_nonzero(is_served)),
@@ -106,7 +105,7 @@ def look(corpus: Corpus, hyperparameters: Hyperparameters, state: State, workers
         n_tables=int(state.category_tables.sum()),
         alpha=state.alpha,
         gamma=state.gamma,
-        log_joint=state.log_joint(corpus, hyperparameters),
+        log_joint=survey.log_joint,
     )
 
 

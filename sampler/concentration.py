@@ -12,7 +12,7 @@ from sampler.corpus import Array
 from sampler.draws import gamma as draw_gamma
 from sampler.hyperparameters import Hyperparameters
 from sampler.streams import branch, uniform
-from sampler.workers import Workers
+from sampler.workers import Workers, take
 
 N_BLOCKS = 64  # of documents: sums are made within a block, then over the blocks
 
@@ -32,30 +32,31 @@ def resample_alpha(
     """
     workers, key = workers or Workers(), rng.integers(2**64, dtype=np.uint64)
     sums = np.zeros((N_BLOCKS, 2))
-    workers.share(
-        lambda worker, first, end: draw_auxiliaries(alpha, lengths, key, first, end, sums),
-        workers.cut(np.arange(N_BLOCKS + 1)),
-    )
+    pieces = workers.cut(np.arange(N_BLOCKS + 1))
+    workers.run(lambda worker: draw_auxiliaries(alpha, lengths, key, pieces, sums))
     log_fractions, successes = sums.sum(axis=0)
     shape = hyperparameters.alpha_shape + n_tables - successes
     return float(rng.gamma(shape, 1.0 / (1.0 / hyperparameters.alpha_scale - log_fractions)))
 
 
 @njit(cache=True, nogil=True)
-def draw_auxiliaries(alpha, lengths, key, first, end, sums):  # type: ignore[no-untyped-def]
-    """Sums of log w_d, w_d ~ Beta(alpha + 1, n_d), and of s_d ~ Bernoulli(n_d / (n_d + alpha)), for some blocks.
+def draw_auxiliaries(alpha, lengths, key, pieces, sums):  # type: ignore[no-untyped-def]
+    """Sums of log w_d, w_d ~ Beta(alpha + 1, n_d), and of s_d ~ Bernoulli(n_d / (n_d + alpha)), for blocks.
 
-    Writes the rows first .. end - 1 of float64[N_BLOCKS, 2]: parts of the documents that do not depend on the workers.
+    Writes rows of float64[N_BLOCKS, 2]: parts of the documents that do not depend on the workers.
     """
-    for block in range(first, end):
-        log_fractions, successes = 0.0, 0
-        for d in range(lengths.size * block // N_BLOCKS, lengths.size * (block + 1) // N_BLOCKS):
-            n, document_key = lengths[d], branch(key, d)
-            own, position = draw_gamma(alpha + 1.0, document_key, 0)
-            other, position = draw_gamma(np.float64(n), document_key, position)
-            log_fractions += math.log(own / (own + other))
-            successes += uniform(document_key, position) * (n + alpha) < n
-        sums[block, 0], sums[block, 1] = log_fractions, successes
+    first, end = take(pieces)
+    while first < end:
+        for block in range(first, end):
+            log_fractions, successes = 0.0, 0
+            for d in range(lengths.size * block // N_BLOCKS, lengths.size * (block + 1) // N_BLOCKS):
+                n, document_key = lengths[d], branch(key, d)
+                own, position = draw_gamma(alpha + 1.0, document_key, 0)
+                other, position = draw_gamma(np.float64(n), document_key, position)
+                log_fractions += math.log(own / (own + other))
+                successes += uniform(document_key, position) * (n + alpha) < n
+            sums[block, 0], sums[block, 1] = log_fractions, successes
+        first, end = take(pieces)
 
 
 def resample_gamma(

@@ -28,6 +28,7 @@ from sampler.lanes import LANES
 from sampler.mixed import leave, scan, settle, spread, take_stock
 from sampler.offers import choose, stays
 from sampler.streams import branch, uniform
+from sampler.workers import take
 
 
 class Sizes(NamedTuple):
@@ -38,23 +39,26 @@ class Sizes(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def sample_documents(bags, placements, offers, sizes, key, first, end, at, tallies):
-    """Resample categories and tables of the documents first .. end - 1 of the bags, in place.
+def sample_documents(bags, placements, offers, sizes, key, pieces, at, tallies):
+    """Resample categories and tables of documents of the bags, in place.
 
     What the tallies gain are the changes of `category_word` and the tables of these documents. `at` is a `desk`.
     """
     bags, placements, offers = lanes.borrow(bags), lanes.borrow(placements), lanes.borrow(offers)
     sizes, at, tallies = lanes.borrow(sizes), lanes.borrow(at), lanes.borrow(tallies)
-    for u in range(first, end):
-        document_key = branch(key, bags.document[u])
-        tallies.one_table[u] = True
-        if placements.whole[u] == MIXED:
-            start, position, n_active = 0, 0, take_stock(bags, placements, offers, u, at)
-        else:
-            start, position, n_active = visit_whole(bags, placements, offers, sizes, u, document_key, at, tallies)
-        if n_active > 0:
-            n_active = scan(bags, placements, offers, u, start, document_key, n_active, at, tallies)
-            settle(bags, placements, offers, sizes, u, document_key, position, n_active, at, tallies)
+    first, end = take(pieces)
+    while first < end:
+        for u in range(first, end):
+            document_key = branch(key, bags.document[u])
+            tallies.one_table[u] = True
+            if placements.whole[u] == MIXED:
+                start, position, n_active = 0, 0, take_stock(bags, placements, offers, u, at)
+            else:
+                start, position, n_active = visit_whole(bags, placements, offers, sizes, u, document_key, at, tallies)
+            if n_active > 0:
+                n_active = scan(bags, placements, offers, u, start, document_key, n_active, at, tallies)
+                settle(bags, placements, offers, sizes, u, document_key, position, n_active, at, tallies)
+        first, end = take(pieces)
 
 
 @njit(cache=True, nogil=True, error_model="numpy", inline="always")

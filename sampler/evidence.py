@@ -36,19 +36,19 @@ def log_rising(x, sizes):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def log_dirichlet_multinomial(counts, totals, prior):  # type: ignore[no-untyped-def]
-    """Sum over rows of log of the Dirichlet-multinomial probability of counts [R, S] in a given order."""
+def log_dirichlet_multinomial(counts, prior):  # type: ignore[no-untyped-def]
+    """Log of the Dirichlet-multinomial probability of each row of counts [R, S] in a given order, float64[R]."""
     n_rows, n_columns = counts.shape
-    constant = math.lgamma(prior)
-    total = 0.0
+    constant, by_row = math.lgamma(prior), np.zeros(n_rows)
     for r in range(n_rows):
-        if totals[r] == 0:
-            continue
-        total += math.lgamma(n_columns * prior) - math.lgamma(n_columns * prior + totals[r])
+        total = 0
         for c in range(n_columns):
             if counts[r, c] > 0:
-                total += math.lgamma(prior + counts[r, c]) - constant
-    return total
+                total += counts[r, c]
+                by_row[r] += math.lgamma(prior + counts[r, c]) - constant
+        if total > 0:
+            by_row[r] += math.lgamma(n_columns * prior) - math.lgamma(n_columns * prior + total)
+    return by_row
 
 
 @njit(cache=True, nogil=True)
@@ -94,14 +94,15 @@ def log_topics(word_topic, topic_tokens, beta):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def log_word_topics(rows, topic_tokens, beta):  # type: ignore[no-untyped-def]
-    """The same as `log_topics` from rows of the counts that are not zero (sampler.blocks.WordTopics)."""
-    n_words = rows.size.size
+def log_word_topics(rows, beta, first, end, by_word):  # type: ignore[no-untyped-def]
+    """What the words first .. end - 1 contribute to `log_topics` besides `log_norms`, into float64[V].
+
+    From rows of the counts that are not zero (sampler.blocks.WordTopics).
+    """
     constant, rise = math.lgamma(beta), small_rises(beta)
-    total = log_norms(n_words, topic_tokens, beta)
-    for word in range(n_words):
+    for word in range(first, end):
         prefetch(rows.tokens, word + AHEAD, 0)  # type: ignore[call-arg]
+        by_word[word] = 0.0
         for j in range(rows.size[word]):
             n = rows.tokens[word, j]
-            total += rise[n] if n < rise.size else math.lgamma(beta + n) - constant
-    return total
+            by_word[word] += rise[n] if n < rise.size else math.lgamma(beta + n) - constant

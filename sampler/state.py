@@ -1,7 +1,6 @@
 """Where a chain stands, whatever kernel moves it: the face that chains, checkpoints and digests know."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple, Self, get_args
 
@@ -35,6 +34,14 @@ class Draw(NamedTuple):
     alpha: float
     gamma: float
     log_joint: float  # nats, up to a constant of the corpus
+
+
+class Survey(NamedTuple):
+    """What a state is like, looked over once."""
+
+    answers: Array  # int32[D], see `State.document_categories`
+    digested: list[Array]  # what enters the digest after each sweep: two states with equal ones go on alike
+    log_joint: float  # log p(words, assignments, alpha, gamma) in nats, up to a constant, the same for all kernels
 
 
 @dataclass
@@ -80,10 +87,6 @@ class State(Course, ABC):
         """All that the state does not share with others and that cannot be counted again, in the smallest types."""
 
     @abstractmethod
-    def digested(self, workers: Workers | None = None) -> Iterable[Array]:
-        """What enters the digest after each sweep: two states with equal ones go on alike."""
-
-    @abstractmethod
     def sweep(self, corpus: Corpus, hyperparameters: Hyperparameters, workers: Workers | None) -> None:
         """Take all steps of one sweep but the concentrations; `n_sweeps` already counts it.
 
@@ -101,15 +104,19 @@ class State(Course, ABC):
         """int64[C], m_k: tables that serve each category, those of labeled documents too."""
 
     @abstractmethod
-    def document_categories(self, corpus: Corpus, workers: Workers | None = None) -> Array:
+    def survey(self, corpus: Corpus, hyperparameters: Hyperparameters, workers: Workers | None = None) -> Survey:
+        """Look the state over. Without workers the caller's thread does all."""
+
+    @abstractmethod
+    def document_categories(self, corpus: Corpus) -> Array:
         """int32[D]: the slot that holds most words of each document, or EMPTY for one without a word.
 
         Ties go to the smaller index.
         """
 
-    @abstractmethod
     def log_joint(self, corpus: Corpus, hyperparameters: Hyperparameters) -> float:
-        """log p(words, assignments, alpha, gamma) in nats, up to a constant of the corpus, the same for all kernels."""
+        """See `Survey`."""
+        return self.survey(corpus, hyperparameters).log_joint
 
 
 def check_kernel(kernel: Kernel, hyperparameters: Hyperparameters) -> None:

@@ -15,8 +15,10 @@ from sampler.corpus import Array
 from sampler.draws import lane_uniforms
 from sampler.lanes import AHEAD, LANES
 from sampler.multinomial import multinomial
+from sampler.offers import offer
 from sampler.phi import WORDS, draw_rows, make_scratch
 from sampler.streams import branch, uniform
+from sampler.workers import take
 
 N_BLOCKS = 256  # of words: the topics' norms are summed within a block, then over the blocks, always in this order
 ROUNDS = (4, 8, 16, 24, 32, 48, 64)  # in each of them LANES categories draw a token
@@ -38,20 +40,43 @@ class Bench(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def draw_weights(word_topics, beta, cut, key, first, end, drawn, norms):
-    """Draw phi, up to the topics' norms, for the words of the blocks first .. end - 1.
+def draw_weights(word_topics, beta, cut, key, pieces, drawn, norms):
+    """Draw phi, up to the topics' norms, for blocks of words.
 
     Writes rows of `topic`, `weight`, `size` and `counted`, and into `norms`, float64[N_BLOCKS, L], the sum of each
     topic's weights over a block.
     """
     n_words, n_topics = word_topics.topic.shape
     scratch = make_scratch(n_topics)
-    for block in range(first, end):
-        for topic in range(n_topics):
-            norms[block, topic] = 0.0
-        block_end = n_words * (block + 1) // N_BLOCKS
-        for w in range(n_words * block // N_BLOCKS, block_end, WORDS):
-            draw_rows(word_topics, beta, cut, key, w, min(w + WORDS, block_end), drawn, norms[block], scratch)
+    first, end = take(pieces)
+    while first < end:
+        for block in range(first, end):
+            for topic in range(n_topics):
+                norms[block, topic] = 0.0
+            block_end = n_words * (block + 1) // N_BLOCKS
+            for w in range(n_words * block // N_BLOCKS, block_end, WORDS):
+                draw_rows(word_topics, beta, cut, key, w, min(w + WORDS, block_end), drawn, norms[block], scratch)
+        first, end = take(pieces)
+
+
+@njit(cache=True, nogil=True)
+def mix_words(drawn, pieces):
+    """Write M."""
+    first, end = take(pieces)
+    while first < end:
+        mix(drawn, first, end)
+        first, end = take(pieces)
+
+
+@njit(cache=True, nogil=True)
+def make_offers(drawn, is_mixed, offers, served, pieces):
+    """Write M, unless it is there, and what words say in the offers."""
+    first, end = take(pieces)
+    while first < end:
+        if not is_mixed:
+            mix(drawn, first, end)
+        offer(offers, served, first, end)
+        first, end = take(pieces)
 
 
 @njit(cache=True, nogil=True)
@@ -72,14 +97,27 @@ def mix(drawn, first, end):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def sample_topics(category_word, drawn, key, first, end, word_topics, category_topic):
-    """Draw the topics of all tokens of the words first .. end - 1, given their categories.
+def sample_topics(category_word, changes, drawn, key, pieces, word_topics, category_topic):
+    """Draw the topics of all tokens of words, given their categories, whose counts have yet to take over `changes`.
 
     Each token of a word in a category has a number of its own, and a topic takes those numbers that reach the sum of
     chances before it and not its own. So numbers are compared and counted, LANES at once: one of each of as many
     categories, or as many of one that has more tokens. The numbers are the same in either case. Only pairs of word and
     category with more than MOST tokens are multinomials drawn otherwise.
     Writes the rows of `word_topics` and adds to `category_topic` int32[L, S].
+    """
+    first, end = take(pieces)
+    while first < end:
+        take_over(category_word, changes, first, end)
+        throw(category_word, drawn, key, first, end, word_topics, category_topic)
+        first, end = take(pieces)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def throw(category_word, drawn, key, first, end, word_topics, category_topic):
+    """Draw the topics of all tokens of the words first .. end - 1.
+
+    Where all that is written on is made here, LLVM knows that it overlaps with nothing.
     """
     n_topics, n_slots = category_topic.shape
     drawn, word_topics = lanes.borrow(drawn), lanes.borrow(word_topics)
@@ -245,6 +283,15 @@ def find_rare(drawn, w, k, u):
         if u < 0.0:
             return np.int64(j)
     return np.int64(drawn.size[w] - 1)
+
+
+@njit(cache=True, nogil=True)
+def take_over_words(category_word, changes, pieces):
+    """Have `category_word` take over all changes."""
+    first, end = take(pieces)
+    while first < end:
+        take_over(category_word, changes, first, end)
+        first, end = take(pieces)
 
 
 @njit(cache=True, nogil=True)

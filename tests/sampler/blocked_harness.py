@@ -6,7 +6,7 @@ import numpy as np
 import scipy.special
 import scipy.stats
 
-from sampler import blocks, chain, words
+from sampler import blocks, chain
 from sampler.blocked import BlockedState
 from sampler.blocks import FIXED_POINT, MIXED
 from sampler.corpus import UNLABELED, Array, Corpus
@@ -150,12 +150,7 @@ def write_topics(state: BlockedState, theta: Array, phi: Array, counted: Array, 
 
 def mix(state: BlockedState) -> None:
     """Let the blocked sampler reckon p(w | k) from theta and phi."""
-    assert state.room is not None
-    with Workers() as workers:
-        workers.share(
-            lambda worker, first, end: words.mix(state.room.drawn, first, end),  # type: ignore[union-attr]
-            state.word_pieces(workers),
-        )
+    state.mix(Workers())
 
 
 def redraw_words(corpus: Corpus, state: BlockedState, rng: np.random.Generator) -> None:

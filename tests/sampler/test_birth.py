@@ -135,9 +135,9 @@ def test_births_that_are_rejected_change_nothing(n_sweeps: int, monkeypatch: pyt
     corpus, state = crowded(41, n_sweeps)
     for _ in range(5):  # whoever is alone joins another
         state.gamma = 1e-300
-        state.births(corpus, CROWDED)
+        state.births(corpus, CROWDED, Workers())
     before = bytes_of(state)
-    state.births(corpus, CROWDED)
+    state.births(corpus, CROWDED, Workers())
     assert bytes_of(state) == before
 
 
@@ -147,7 +147,7 @@ def test_a_document_that_no_category_suits_opens_one(monkeypatch: pytest.MonkeyP
     corpus, state = crowded(42, 10)
     n_slots, state.gamma = state.identity.size, 1e300
     sticks = state.room.drawn.stick.sum()  # type: ignore[union-attr]
-    state.births(corpus, CROWDED)
+    state.births(corpus, CROWDED, Workers())
     assert state.room is not None
     homes = state.placements.whole[state.room.one_table]
     assert homes.size > 64 and state.identity.size > n_slots
@@ -168,7 +168,7 @@ def test_the_first_sweeps_alone_propose_births_to_the_share_that_is_asked_for() 
     for _ in range(blocked.YOUNG + 1):
         n_before = np.count_nonzero(state.counts.category_tables)
         state.gamma = 1e300
-        state.births(corpus, model)
+        state.births(corpus, model, Workers())
         n_opened.append(int(np.count_nonzero(state.counts.category_tables) - n_before))
         state.n_sweeps += 1
     assert n_opened[0] > 30  # 80 if all of them are one table, less 8 standard deviations of 6.3
@@ -185,7 +185,7 @@ def test_slots_that_were_there_before_change_no_birth(monkeypatch: pytest.Monkey
         roomy.enlarge()
     n_slots, n_before = roomy.identity.size, state.identity.size
     for some in (state, roomy):
-        some.births(corpus, CROWDED)
+        some.births(corpus, CROWDED, Workers())
     assert roomy.identity.size == n_slots > state.identity.size > n_before
     np.testing.assert_array_equal(state.placements.whole, roomy.placements.whole)
 
@@ -268,7 +268,7 @@ def test_births_leave_a_slot_for_a_split(monkeypatch: pytest.MonkeyPatch) -> Non
         homes = state.room.one_table
         homes[np.flatnonzero(homes)[n_unused:]] = False  # as many documents as slots
         state.gamma = 1e300
-        state.births(corpus, CROWDED)
+        state.births(corpus, CROWDED, Workers())
         assert (
             split_merge.unused_slot(state.category_tables, state.room.drawn.stick, corpus.n_known) != split_merge.NOBODY
         )

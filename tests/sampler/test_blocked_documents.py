@@ -118,7 +118,7 @@ def by_document(given: Given, tokens: Array, n_copies: int) -> list[Array]:
 
 def resample(state: BlockedState, n_times: int) -> None:
     with Workers() as workers:
-        state.make_offers(workers)
+        state.make_offers(workers, is_mixed=True)
         for _ in range(n_times):
             state.n_sweeps += 1
             state.sample_documents(workers)

@@ -1,0 +1,90 @@
+"""What is asked of the blocked sampler's state after each sweep: answers, hashes for the digest, evidence.
+
+Hashes are uint64 and not for enemies; those of parts add up to that of the whole, modulo 2^64.
+"""
+
+import numpy as np
+from numba import njit
+
+from sampler.blocks import MIXED, count_equal
+from sampler.evidence import log_word_topics
+from sampler.lanes import AHEAD, prefetch
+from sampler.streams import GOLDEN, mix
+from sampler.workers import take
+
+
+@njit(cache=True, nogil=True)
+def survey_documents(bags, placements, n_slots, pieces, answers):
+    """A hash of what the placements tell of the documents; writes the category of most tokens of each, int32[D].
+
+    The smallest of several.
+    """
+    seen, total = np.zeros(n_slots, np.bool_), np.uint64(0)
+    first, end = take(pieces)
+    while first < end:
+        for u in range(first, end):
+            answer = np.int64(placements.whole[u])
+            part = np.uint64(answer) + np.uint64(1)
+            if placements.whole[u] == MIXED:
+                part = fingerprint_tokens(placements.token, bags.first_token[u], bags.first_token[u + 1])
+                answer = most_frequent(placements.token, bags.first_token[u], bags.first_token[u + 1], seen)
+            total += mix(part ^ (GOLDEN * np.uint64(u + 1)))
+            answers[bags.document[u]] = answer
+        first, end = take(pieces)
+    return total
+
+
+@njit(cache=True, nogil=True, inline="always")
+def most_frequent(tokens, first, end, seen):
+    """The most frequent of the tokens, the smallest of several. `seen`, bool[S], is false before and after."""
+    unseen, rest, answer, most = first, end - first, np.int64(0), 0
+    while rest > 0:
+        while seen[tokens[unseen]]:
+            unseen += 1
+        k = tokens[unseen]
+        n = count_equal(tokens, first, end, k)
+        seen[k] = True
+        rest -= n
+        if n > most or (n == most and k < answer):
+            answer, most = np.int64(k), n
+    for i in range(first, end):
+        seen[tokens[i]] = False
+    return answer
+
+
+@njit(cache=True, nogil=True, inline="always")
+def fingerprint_tokens(tokens, first, end):
+    """uint64: a hash of some tokens, four at a time, since each factor waits for the one before it."""
+    one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+    whole = first + (end - first) // 4 * 4
+    for i in range(first, whole, 4):
+        one, two = one * GOLDEN + np.uint64(tokens[i]), two * GOLDEN + np.uint64(tokens[i + 1])
+        three, four = three * GOLDEN + np.uint64(tokens[i + 2]), four * GOLDEN + np.uint64(tokens[i + 3])
+    for i in range(whole, end):
+        one = one * GOLDEN + np.uint64(tokens[i])
+    return mix(one) ^ mix(mix(two)) ^ mix(three * GOLDEN) ^ mix(mix(four * GOLDEN))
+
+
+@njit(cache=True, nogil=True)
+def survey_words(rows, beta, pieces, log_topics):
+    """A hash of the topics of words; writes what each contributes to log p(words | topics), float64[V]."""
+    total = np.uint64(0)
+    first, end = take(pieces)
+    while first < end:
+        total += fingerprint_topics(rows, first, end)
+        log_word_topics(rows, beta, first, end, log_topics)
+        first, end = take(pieces)
+    return total
+
+
+@njit(cache=True, nogil=True)
+def fingerprint_topics(rows, first, end):
+    """A hash of which topics the words first .. end - 1 have, and how often."""
+    total = np.uint64(0)
+    for w in range(first, end):
+        prefetch(rows.topic, w + AHEAD, 0)
+        prefetch(rows.tokens, w + AHEAD, 0)
+        for j in range(rows.size[w]):
+            place = (np.uint64(w) << np.uint64(16)) | np.uint64(rows.topic[w, j])
+            total += mix((place * GOLDEN) ^ np.uint64(rows.tokens[w, j]))
+    return total
