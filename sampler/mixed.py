@@ -341,10 +341,12 @@ def move_tables(bags, placements, u, table, table_category, category_word):
     """Give every token the category of its table."""
     first, first_word = bags.first_token[u], bags.first_word[u]
     for j in range(bags.first_token[u + 1] - first):
-        w, category = bags.words[first_word + j], table_category[table[j]]
-        category_word[w, placements.token[first + j]] -= 1
-        category_word[w, category] += 1
-        placements.token[first + j] = category
+        before, category = np.int64(placements.token[first + j]), table_category[table[j]]
+        if category != before:
+            w = bags.words[first_word + j]
+            category_word[w, before] -= 1
+            category_word[w, category] += 1
+            placements.token[first + j] = category
 
 
 @njit(cache=True, nogil=True, inline="always")
