@@ -5,7 +5,6 @@ afterwards. Between sweeps only that is kept from which they are drawn again.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -32,7 +31,7 @@ from sampler.split_merge import Outcome
 from sampler.start import first_assignments
 from sampler.state import Course, Kernel, State, Survey, smallest
 from sampler.streams import Step
-from sampler.workers import Workers
+from sampler.workers import Workers, pieces_of
 
 LEAST_STICK = 1e-12  # a category with a smaller b_k is no candidate in a sweep
 START_TOKENS = 200_000  # of the documents that a start learns from
@@ -51,6 +50,15 @@ class Lengths(NamedTuple):
     n_documents: Array  # int64[J]
 
 
+class Cuts(NamedTuple):
+    """How work is cut into pieces, by their bounds."""
+
+    n_pieces: int
+    documents: Array  # of about as many tokens
+    words: Array  # of about the same cost
+    blocks: Array  # of words, for phi
+
+
 @dataclass
 class BlockedState(State):
     """Where a chain of the blocked sampler stands."""
@@ -65,6 +73,7 @@ class BlockedState(State):
     sizes: Sizes
     lengths: Lengths
     room: Room | None = None
+    cut: Cuts | None = None
 
     @classmethod
     def start(cls, corpus: Corpus, hyperparameters: Hyperparameters, course: Course) -> Self:
@@ -118,32 +127,31 @@ class BlockedState(State):
 
     def document_categories(self, corpus: Corpus) -> Array:
         """int32[D]: the slot that holds most words of each document, or EMPTY."""
-        answers, pieces = labels_of_words(corpus), Workers().cut(self.bags.first_token)
+        answers, pieces = labels_of_words(corpus), pieces_of(self.cuts(Workers()).documents)
         survey.survey_documents(self.bags, self.placements, self.numbers.size, pieces, answers)
         return answers
 
     def survey(self, corpus: Corpus, hyperparameters: Hyperparameters, workers: Workers | None = None) -> Survey:
         """The digest is of hashes of what is large, and of all that is small."""
         workers, counts = workers or Workers(), self.counts
-        answers, log_topics = labels_of_words(corpus), np.empty(corpus.n_words)
+        answers, log_topics, log_rest = labels_of_words(corpus), np.empty(corpus.n_words), np.empty(1)
         hashes = np.zeros((workers.n_workers, 2), np.uint64)  # of documents, of topics
-        documents_cut, words_cut = workers.cut(self.bags.first_token), workers.cut(self.word_costs)
+        cuts = self.cuts(workers)
+        of_documents, of_words = pieces_of(cuts.documents), pieces_of(cuts.words)
 
         def look_over(worker: int) -> None:
+            if worker == 0:
+                log_rest[0] = self.log_rest(hyperparameters)
             n_slots = self.numbers.size
             hashes[worker] = (
-                survey.survey_documents(self.bags, self.placements, n_slots, documents_cut, answers),
-                survey.survey_words(counts.word_topics, hyperparameters.beta, words_cut, log_topics),
+                survey.survey_documents(self.bags, self.placements, n_slots, of_documents, answers),
+                survey.survey_words(counts.word_topics, hyperparameters.beta, of_words, log_topics),
             )
 
         workers.run(look_over)
-        digested = [
-            hashes.sum(axis=0, dtype=np.uint64),
-            counts.category_tables,
-            counts.log_seats,
-            counts.category_topic,
-        ]
-        return Survey(answers, digested, self.log_rest(hyperparameters) + float(log_topics.sum()))
+        hashed = hashes.sum(axis=0, dtype=np.uint64)
+        digested = [hashed, counts.category_tables, counts.log_seats, counts.category_topic]
+        return Survey(answers, digested, float(log_rest[0] + log_topics.sum()))
 
     def sweep(self, corpus: Corpus, hyperparameters: Hyperparameters, workers: Workers | None) -> None:
         """Draw parameters, categories and tables of all documents, and topics."""
@@ -181,16 +189,16 @@ class BlockedState(State):
         least = negligible(hyperparameters.n_topics, hyperparameters.beta)
         cut = cut_uniform(hyperparameters.beta, least) if is_sparse else 0.0
         key = self.key(Step.WEIGHTS, turn)
+        pieces, live = pieces_of(self.cuts(workers).blocks), np.flatnonzero(drawn.stick)
+        theta = np.empty((live.size, hyperparameters.n_topics))
 
-        pieces = workers.cut(np.arange(words.N_BLOCKS + 1))
-        workers.run(
-            lambda worker: words.draw_weights(
-                counts.word_topics, hyperparameters.beta, cut, key, pieces, drawn, room.norms
-            )
-        )
+        def draw(worker: int) -> None:
+            if worker == 0:  # the others begin with phi
+                theta[:] = draw_rows(hyperparameters.zeta, counts.category_topic[live], rng)
+            words.draw_weights(counts.word_topics, hyperparameters.beta, cut, key, pieces, drawn, room.norms)
+
+        workers.run(draw)
         norm = room.norms.sum(axis=0)
-        live = np.flatnonzero(drawn.stick)
-        theta = draw_rows(hyperparameters.zeta, counts.category_topic[live], rng)
         drawn.mixture[:] = 0.0
         drawn.mixture[:, live] = theta.T / np.where(norm > 0.0, norm, np.inf)[:, np.newaxis]
 
@@ -255,16 +263,23 @@ class BlockedState(State):
             self.room = rooms.make(size)
         return self.room
 
-    @cached_property
-    def word_costs(self) -> Array:
-        """int64[V + 1]: what the words before each cost, about."""
-        n_tokens = self.counts.category_word.sum(axis=1, dtype=np.int64)
-        return np.concatenate([[0], np.cumsum(40 + 4 * np.minimum(n_tokens, 400))])
+    def cuts(self, workers: Workers) -> Cuts:
+        """How the work is cut for these workers; reckoned anew only if other workers come."""
+        if self.cut is None or self.cut.n_pieces != workers.n_pieces:
+            n_tokens = self.counts.category_word.sum(axis=1, dtype=np.int64)
+            word_costs = np.concatenate([[0], np.cumsum(40 + 4 * np.minimum(n_tokens, 400))])
+            self.cut = Cuts(
+                workers.n_pieces,
+                workers.cut(self.bags.first_token),
+                workers.cut(word_costs),
+                workers.cut(np.arange(words.N_BLOCKS + 1)),
+            )
+        return self.cut
 
     def mix(self, workers: Workers) -> None:
         """Write M."""
         assert self.room is not None
-        drawn, pieces = self.room.drawn, workers.cut(self.word_costs)
+        drawn, pieces = self.room.drawn, pieces_of(self.cuts(workers).words)
         workers.run(lambda worker: words.mix_words(drawn, pieces))
 
     def make_offers(self, workers: Workers, is_mixed: bool = False) -> None:
@@ -281,7 +296,7 @@ class BlockedState(State):
         offered.slack[0] = QUANTUM if -np.log(self.alpha * LEAST_STICK) < HIGHEST_SCORE else np.inf
         live = np.flatnonzero(drawn.stick)
 
-        pieces = workers.cut(self.word_costs)
+        pieces = pieces_of(self.cuts(workers).words)
         workers.run(lambda worker: words.make_offers(drawn, is_mixed, offered, live, pieces))
 
     def sample_documents(self, workers: Workers) -> None:
@@ -297,7 +312,7 @@ class BlockedState(State):
             )
             for worker in range(workers.n_workers)
         ]
-        key, pieces = self.key(Step.DOCUMENTS), workers.cut(self.bags.first_token)
+        key, pieces = self.key(Step.DOCUMENTS), pieces_of(self.cuts(workers).documents)
 
         def sample(worker: int) -> None:
             tally, at = tallies[worker], has.desks[worker]
@@ -310,7 +325,11 @@ class BlockedState(State):
     def take_over(self, workers: Workers) -> None:
         """Count what the documents' step has changed, before anyone but `sample_topics` needs `category_word`."""
         assert self.room is not None
-        category_word, changes, pieces = self.counts.category_word, self.room.changes, workers.cut(self.word_costs)
+        category_word, changes, pieces = (
+            self.counts.category_word,
+            self.room.changes,
+            pieces_of(self.cuts(workers).words),
+        )
         workers.run(lambda worker: words.take_over_words(category_word, changes, pieces))
 
     def births(self, corpus: Corpus, hyperparameters: Hyperparameters, workers: Workers) -> None:
@@ -398,7 +417,7 @@ class BlockedState(State):
         drawn, changes, counts = self.room.drawn, self.room.changes, self.counts
         n_slots, n_topics = counts.category_topic.shape
         category_topic = lanes.aligned((workers.n_workers, n_topics, n_slots), np.int32)
-        key, pieces = self.key(Step.BULK_TOPICS, turn), workers.cut(self.word_costs)
+        key, pieces = self.key(Step.BULK_TOPICS, turn), pieces_of(self.cuts(workers).words)
 
         def sample(worker: int) -> None:
             tally = category_topic[worker]

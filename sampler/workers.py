@@ -46,11 +46,10 @@ class Workers:
         if self.pool is not None:
             self.pool.shutdown()
 
-    def cut(self, costs: Array) -> Pieces:
-        """Ranges of things of about equal total cost; `costs` int64[n + 1] is cumulative and starts at 0."""
+    def cut(self, costs: Array) -> Array:
+        """int64[P + 1]: bounds of ranges of about equal total cost; `costs` int64[n + 1] is cumulative from 0."""
         wanted = costs[-1] * np.arange(1, self.n_pieces) // self.n_pieces
-        bounds = np.unique(np.concatenate([[0], np.searchsorted(costs, wanted), [costs.size - 1]]))
-        return Pieces(bounds, np.zeros(1, np.int64))
+        return np.unique(np.concatenate([[0], np.searchsorted(costs, wanted), [costs.size - 1]]))
 
     def run(self, work: Callable[[int], None]) -> None:
         """Call work(worker) for every worker at once, here too; the first error is raised when all have ended."""
@@ -75,6 +74,11 @@ class Workers:
                 work(worker, *piece)
 
         self.run(take_turns)
+
+
+def pieces_of(bounds: Array) -> Pieces:
+    """Pieces with these bounds, none of which has been taken."""
+    return Pieces(bounds, np.zeros(1, np.int64))
 
 
 @intrinsic

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from sampler.workers import Workers, take
+from sampler.workers import Workers, pieces_of, take
 
 
 @njit(nogil=True)  # type: ignore[untyped-decorator]
@@ -24,7 +24,7 @@ def test_everything_is_taken_once_and_by_one_worker(n_workers: int) -> None:
     n_things, costs = 200_000, np.arange(200_001)
     with Workers(n_workers, n_pieces=n_things) as workers:
         for _ in range(20):
-            counts, pieces = np.zeros((n_workers, n_things), np.int64), workers.cut(costs)
+            counts, pieces = np.zeros((n_workers, n_things), np.int64), pieces_of(workers.cut(costs))
             assert pieces.bounds.size == n_things + 1
             workers.run(lambda worker, pieces=pieces, counts=counts: count(pieces, counts[worker]))  # type: ignore[misc]
             np.testing.assert_array_equal(counts.sum(axis=0), 1)
@@ -33,7 +33,7 @@ def test_everything_is_taken_once_and_by_one_worker(n_workers: int) -> None:
 def test_pieces_follow_one_another_and_cost_about_the_same() -> None:
     costs = np.concatenate([[0], np.cumsum(np.random.default_rng(1).integers(1, 50, 3_000))])
     with Workers(2) as workers:
-        bounds = workers.cut(costs).bounds
+        bounds = workers.cut(costs)
     assert (bounds[0], bounds[-1]) == (0, 3_000) and (np.diff(bounds) > 0).all()
     each = np.diff(costs[bounds])
     assert each.max() - each.min() <= 2 * 49  # either end of a piece is within one thing of the wanted place
