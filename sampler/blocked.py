@@ -8,19 +8,13 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
-from scipy.special import gammaln, softmax
+from scipy.special import softmax
 
-from sampler import birth, blocks, documents, lanes, rooms, split_merge, streams, survey, words
+from sampler import birth, blocks, documents, lanes, packed, rooms, split_merge, streams, survey, words
 from sampler.assignments import EMPTY, UNBORN, recount
-from sampler.blocks import FIXED_POINT, MAX_SLOTS, MIXED, Bags, BlockedCounts, Placements, WordTopics
+from sampler.blocks import MAX_SLOTS, Bags, BlockedCounts, Placements
 from sampler.corpus import UNLABELED, Array, Corpus
-from sampler.documents import Sizes
-from sampler.evidence import (
-    log_dirichlet_multinomial,
-    log_factorials,
-    log_gamma_density,
-    log_norms,
-)
+from sampler.documents import Sizes, sizes_of
 from sampler.hyperparameters import Hyperparameters
 from sampler.lanes import LANES
 from sampler.mixed import Tallies
@@ -29,8 +23,9 @@ from sampler.phi import cut_uniform, negligible
 from sampler.rooms import Room
 from sampler.split_merge import Outcome
 from sampler.start import first_assignments
-from sampler.state import Course, Kernel, State, Survey, smallest
+from sampler.state import Course, Kernel, State, Survey
 from sampler.streams import Step
+from sampler.survey import Lengths
 from sampler.workers import Workers, pieces_of
 
 LEAST_STICK = 1e-12  # a category with a smaller b_k is no candidate in a sweep
@@ -41,13 +36,6 @@ YOUNG = 3  # sweeps while topics are open to any category: then `birth_share` of
 OLD_SHARE = 1.0 / 256.0  # later: a visit costs about ten times as much as in the documents' step
 ROUNDS, YOUNG_ROUNDS, MANY_ROUNDS = 1, 25, 6  # of topics a sweep; the first sweeps after births, and theirs
 ENOUGH_PSEUDOCOUNTS = 20.0  # V beta: a topic's norm is then not small, even without a token
-
-
-class Lengths(NamedTuple):
-    """How many unlabeled documents have how many tokens."""
-
-    n_tokens: Array  # int64[J], ascending
-    n_documents: Array  # int64[J]
 
 
 class Cuts(NamedTuple):
@@ -85,27 +73,18 @@ class BlockedState(State):
         assignments = first_assignments(few, hyperparameters, course.seed, course.chain)
         found = recount(few, assignments, hyperparameters.n_topics)
         bags, n_slots = blocks.bag(corpus), blocks.padded(assignments.identity.size + 1)
-        lengths = np.diff(bags.first_token)
         # Any category will do for documents to come from; a slot that is served by nobody would not be left.
         anywhere = np.full(bags.document.size, found.category_tables.argmax(), np.uint16)
         placements = Placements(anywhere, np.zeros(bags.first_token[-1], np.uint16))
-        state = cls(
-            **vars(course),
-            bags=bags,
-            placements=placements,
-            counts=BlockedCounts(
-                category_word=blocks.count_words(corpus, bags, placements, n_slots),
-                category_tables=with_rows(found.category_tables, n_slots),
-                log_seats=np.zeros(n_slots, np.int64),
-                category_topic=with_rows(found.category_topic, n_slots).astype(np.int64),
-                word_topics=blocks.word_topics(found.word_topic),
-                topic_tokens=found.topic_tokens,
-            ),
-            numbers=np.full(n_slots, UNBORN, np.int64),
-            labeled_tables=labeled_tables(corpus, n_slots),
-            sizes=sizes_of(bags),
-            lengths=Lengths(*np.unique(lengths, return_counts=True)),
+        counts = BlockedCounts(
+            category_word=blocks.count_words(corpus, bags, placements, n_slots),
+            category_tables=with_rows(found.category_tables, n_slots),
+            log_seats=np.zeros(n_slots, np.int64),
+            category_topic=with_rows(found.category_topic, n_slots).astype(np.int64),
+            word_topics=blocks.word_topics(found.word_topic),
+            topic_tokens=found.topic_tokens,
         )
+        state = cls.of(corpus, course, bags, placements, counts, np.full(n_slots, UNBORN, np.int64))
         with Workers() as workers:
             state.alpha = WHOLE_DOCUMENTS
             state.draw_parameters(corpus, hyperparameters, workers)
@@ -114,6 +93,28 @@ class BlockedState(State):
             state.sample_topics(corpus, workers)
             state.alpha = course.alpha
         return state
+
+    @classmethod
+    def of(
+        cls,
+        corpus: Corpus,
+        course: Course,
+        bags: Bags,
+        placements: Placements,
+        counts: BlockedCounts,
+        numbers: Array,
+    ) -> Self:
+        """The state that these make."""
+        return cls(
+            **vars(course),
+            bags=bags,
+            placements=placements,
+            counts=counts,
+            numbers=numbers,
+            labeled_tables=labeled_tables(corpus, numbers.size),
+            sizes=sizes_of(bags),
+            lengths=Lengths(*np.unique(np.diff(bags.first_token), return_counts=True)),
+        )
 
     @property
     def identity(self) -> Array:
@@ -127,7 +128,7 @@ class BlockedState(State):
 
     def document_categories(self, corpus: Corpus) -> Array:
         """int32[D]: the slot that holds most words of each document, or EMPTY."""
-        answers, pieces = labels_of_words(corpus), pieces_of(self.cuts(Workers()).documents)
+        answers, pieces = labels_of_words(corpus), pieces_of(np.array([0, self.bags.document.size]))
         survey.survey_documents(self.bags, self.placements, self.numbers.size, pieces, answers)
         return answers
 
@@ -141,7 +142,8 @@ class BlockedState(State):
 
         def look_over(worker: int) -> None:
             if worker == 0:
-                log_rest[0] = self.log_rest(hyperparameters)
+                n_labeled = int(self.labeled_tables.sum())
+                log_rest[0] = survey.log_rest(counts, n_labeled, self.lengths, self.alpha, self.gamma, hyperparameters)
             n_slots = self.numbers.size
             hashes[worker] = (
                 survey.survey_documents(self.bags, self.placements, n_slots, of_documents, answers),
@@ -427,101 +429,22 @@ class BlockedState(State):
         counts.category_topic[:] = category_topic.sum(axis=0, dtype=np.int64).T
         counts.topic_tokens[:] = counts.category_topic.sum(axis=0)
 
-    def log_rest(self, hyperparameters: Hyperparameters) -> float:
-        """log p(words, topics, tables, categories, alpha, gamma) in nats, as Algorithm 1 has it, but for `log_topics`.
-
-        What the topics of words contribute takes longest, so the workers share it.
-        """
-        counts = self.counts
-        n_tables, n_labeled = int(counts.category_tables.sum()), int(self.labeled_tables.sum())
-        rising = gammaln(self.alpha + self.lengths.n_tokens) - gammaln(self.alpha)
-        return float(
-            log_gamma_density(self.alpha, hyperparameters.alpha_shape, hyperparameters.alpha_scale)
-            + log_gamma_density(self.gamma, hyperparameters.gamma_shape, hyperparameters.gamma_scale)
-            + (n_tables - n_labeled) * np.log(self.alpha)
-            + counts.log_seats.sum() / FIXED_POINT
-            - (rising * self.lengths.n_documents).sum()
-            + int(np.count_nonzero(counts.category_tables)) * np.log(self.gamma)
-            + log_factorials(counts.category_tables)
-            - (gammaln(self.gamma + n_tables) - gammaln(self.gamma))
-            + log_dirichlet_multinomial(counts.category_topic, hyperparameters.zeta).sum()
-            + log_norms(counts.word_topics.size.size, counts.topic_tokens, hyperparameters.beta)
-        )
-
     def arrays(self, corpus: Corpus) -> dict[str, Array]:
-        """Categories of documents, and of tokens where they differ; tables; topics where there are any."""
-        rows, counts = self.counts.word_topics, self.counts
-        return {
-            "whole": smallest(self.placements.whole),
-            "token": smallest(blocks.mixed_tokens(self.bags, self.placements)),
-            "category_tables": smallest(counts.category_tables),
-            "log_seats": counts.log_seats,
-            "category_topic": smallest(counts.category_topic),
-            "identity": self.numbers,
-            "word_topic": smallest(blocks.held(rows, rows.topic)),
-            "word_topic_tokens": smallest(blocks.held(rows, rows.tokens)),
-            "word_topics": smallest(rows.size),
-        }
+        """See `sampler.packed`."""
+        return {"identity": self.numbers, **packed.arrays_of(self.bags, self.placements, self.counts)}
 
     @classmethod
     def restore(
         cls, corpus: Corpus, hyperparameters: Hyperparameters, course: Course, arrays: dict[str, Array]
     ) -> Self:
         """The state whose arrays these are. Raises ValueError if it could not be one of this corpus."""
-        bags, n_slots = blocks.bag(corpus), arrays["identity"].size
-        whole, token = arrays["whole"].astype(np.uint16), arrays["token"].astype(np.uint16)
-        if arrays["whole"].size != bags.document.size:
-            raise ValueError(f"{arrays['whole'].size} documents are placed, not {bags.document.size}")
-        lengths = np.diff(bags.first_token)
-        if token.size != lengths[whole == MIXED].sum():
-            raise ValueError("the mixed documents have another number of tokens")
-        if max(whole[whole != MIXED].max(initial=0), token.max(initial=0)) >= n_slots:
-            raise ValueError(f"a token is in none of the {n_slots} slots")
-        placements = blocks.place_tokens(bags, whole, token)
-        category_topic = arrays["category_topic"].astype(np.int64)
-        n_topics, n_words = hyperparameters.n_topics, corpus.n_words
-        size = arrays["word_topics"].astype(np.int32)
-        if category_topic.shape != (n_slots, n_topics) or size.shape != (n_words,) or size.max(initial=0) > n_topics:
-            raise ValueError(f"the topics are not those of {n_slots} slots, {n_topics} topics and {n_words} words")
-        lengths_of = {"category_tables": n_slots, "log_seats": n_slots}
-        lengths_of |= {"word_topic": int(size.sum()), "word_topic_tokens": int(size.sum())}
-        for name, length in lengths_of.items():
-            if arrays[name].shape != (length,):
-                raise ValueError(f"{name} has the shape {arrays[name].shape}, not {(length,)}")
-        if n_slots % LANES or n_slots > MAX_SLOTS or arrays["identity"].ndim != 1:
-            raise ValueError(f"{n_slots} is no number of slots")
-        if arrays["word_topic"].max(initial=0) >= n_topics:
-            raise ValueError(f"a token has none of the {n_topics} topics")
-        word_topics = no_topics(n_words, n_topics)
-        blocks.hold(word_topics, size, arrays["word_topic"], arrays["word_topic_tokens"])
-        category_word = blocks.count_words(corpus, bags, placements, n_slots)
-        if (category_word.sum(axis=1) != word_topics.tokens.sum(axis=1)).any():
-            raise ValueError("the topics' tokens are not those of the words")
-        if (category_word.sum(axis=0) != category_topic.sum(axis=1)).any():
-            raise ValueError("the topics' tokens are not those of the categories")
-        if (tokens_of_topics(word_topics) != category_topic.sum(axis=0)).any():
-            raise ValueError("the topics of the words are not those of the categories")
-        tables, tokens = arrays["category_tables"].astype(np.int64), category_word.sum(axis=0)
-        labeled = labeled_tables(corpus, n_slots)
-        if ((tables < np.maximum(labeled, tokens > 0)) | (tables > tokens)).any():
-            raise ValueError("the tables are not those of the categories")
-        return cls(
-            **vars(course),
-            bags=bags,
-            placements=placements,
-            counts=BlockedCounts(
-                category_word=category_word,
-                category_tables=tables,
-                log_seats=arrays["log_seats"].astype(np.int64),
-                category_topic=category_topic,
-                word_topics=word_topics,
-                topic_tokens=category_topic.sum(axis=0),
-            ),
-            numbers=arrays["identity"].copy(),
-            labeled_tables=labeled,
-            sizes=sizes_of(bags),
-            lengths=Lengths(*np.unique(lengths, return_counts=True)),
-        )
+        numbers = arrays["identity"]
+        if numbers.ndim != 1 or numbers.size % LANES or numbers.size > MAX_SLOTS:
+            raise ValueError(f"{numbers.shape} is no number of slots")
+        labeled = labeled_tables(corpus, numbers.size)
+        bags = blocks.bag(corpus)
+        placements, counts = packed.restored(corpus, bags, hyperparameters.n_topics, labeled, arrays)
+        return cls.of(corpus, course, bags, placements, counts, numbers.copy())
 
 
 def share_of_births(birth_share: float, n_sweeps: int) -> float:
@@ -567,24 +490,3 @@ def draw_rows(prior: float, counts: Array, rng: np.random.Generator) -> Array:
     exponentials = rng.standard_exponential((np.count_nonzero(lost), weights.shape[1]))
     weights[lost] = softmax(-exponentials / prior, axis=1)
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
-
-
-def tokens_of_topics(word_topics: WordTopics) -> Array:
-    """int64[L]; a topic that stands twice in a row counts once."""
-    n_tokens = np.zeros(word_topics.topic.shape, np.int64)
-    rows, columns = np.nonzero(np.arange(word_topics.topic.shape[1]) < word_topics.size[:, np.newaxis])
-    n_tokens[rows, word_topics.topic[rows, columns]] = word_topics.tokens[rows, columns]
-    return np.asarray(n_tokens.sum(axis=0))
-
-
-def no_topics(n_words: int, n_topics: int) -> WordTopics:
-    """Rows without a topic."""
-    shape = (n_words, n_topics)
-    return WordTopics(np.zeros(shape, np.uint16), np.zeros(shape, np.int32), np.zeros(n_words, np.int32))
-
-
-def sizes_of(bags: Bags) -> Sizes:
-    """Functions of sizes up to the longest document."""
-    n = np.arange(int(np.diff(bags.first_token).max(initial=0)) + 1)
-    harmonic = np.concatenate([[0.0], np.cumsum(1.0 / n[1:])])
-    return Sizes(harmonic, np.rint(gammaln(np.maximum(n, 1)) * FIXED_POINT).astype(np.int64))

@@ -156,22 +156,6 @@ def count_equal(tokens, first, end, category):
 
 
 @njit(cache=True, nogil=True)
-def mixed_tokens(bags, placements):
-    """uint16: the categories of the tokens of mixed documents, one document after another: all that `token` tells."""
-    size = 0
-    for u in range(bags.document.size):
-        if placements.whole[u] == MIXED:
-            size += bags.first_token[u + 1] - bags.first_token[u]
-    tokens, j = np.empty(size, np.uint16), 0
-    for u in range(bags.document.size):
-        if placements.whole[u] == MIXED:
-            for i in range(bags.first_token[u], bags.first_token[u + 1]):
-                tokens[j] = placements.token[i]
-                j += 1
-    return tokens
-
-
-@njit(cache=True, nogil=True)
 def relabel(placements, slot):
     """Give every category its new slot, uint16[S], in place."""
     for u in range(placements.whole.size):
@@ -180,18 +164,6 @@ def relabel(placements, slot):
     for i in range(placements.token.size):
         if placements.token[i] < slot.size:  # where the document is whole there may stand anything
             placements.token[i] = slot[placements.token[i]]
-
-
-@njit(cache=True, nogil=True)
-def place_tokens(bags, whole, tokens):
-    """The placements that have these `whole` and `mixed_tokens`."""
-    placements, j = Placements(whole, np.zeros(bags.first_token[-1], np.uint16)), 0
-    for u in range(bags.document.size):
-        if whole[u] == MIXED:
-            for i in range(bags.first_token[u], bags.first_token[u + 1]):
-                placements.token[i] = tokens[j]
-                j += 1
-    return placements
 
 
 @njit(cache=True, nogil=True)
@@ -208,25 +180,3 @@ def word_topics(counts):
                 rows.tokens[w, rows.size[w]] = counts[w, topic]
                 rows.size[w] += 1
     return rows
-
-
-@njit(cache=True, nogil=True)
-def held(rows, values):
-    """The entries of a word's row that hold, one word after another, int64: of `rows.topic` or `rows.tokens`."""
-    entries, j = np.empty(rows.size.sum(), np.int64), 0
-    for w in range(rows.size.size):
-        for i in range(rows.size[w]):
-            entries[j] = values[w, i]
-            j += 1
-    return entries
-
-
-@njit(cache=True, nogil=True)
-def hold(rows, size, topic, count):
-    """Write rows from their entries that hold, one word after another."""
-    i = 0
-    for w in range(size.size):
-        rows.size[w] = size[w]
-        for j in range(size[w]):
-            rows.topic[w, j], rows.tokens[w, j] = topic[i], count[i]
-            i += 1

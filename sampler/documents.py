@@ -20,9 +20,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+from scipy.special import gammaln
 
 from sampler import lanes
-from sampler.blocks import MIXED
+from sampler.blocks import FIXED_POINT, MIXED, Bags
 from sampler.corpus import Array
 from sampler.lanes import LANES
 from sampler.mixed import leave, scan, settle, spread, take_stock
@@ -36,6 +37,13 @@ class Sizes(NamedTuple):
 
     harmonic: Array  # float64[n + 1], 1 + 1/2 + ... + 1/n
     log_seats: Array  # int64[n + 1], log (n - 1)! in fixed point
+
+
+def sizes_of(bags: Bags) -> Sizes:
+    """Functions of sizes up to the longest document."""
+    n = np.arange(int(np.diff(bags.first_token).max(initial=0)) + 1)
+    harmonic = np.concatenate([[0.0], np.cumsum(1.0 / n[1:])])
+    return Sizes(harmonic, np.rint(gammaln(np.maximum(n, 1)) * FIXED_POINT).astype(np.int64))
 
 
 @njit(cache=True, nogil=True)

@@ -3,14 +3,32 @@
 Hashes are uint64 and not for enemies; those of parts add up to that of the whole, modulo 2^64.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
+from scipy.special import gammaln
 
-from sampler.blocks import MIXED, count_equal
-from sampler.evidence import log_word_topics
+from sampler.blocks import FIXED_POINT, MIXED, BlockedCounts, count_equal
+from sampler.corpus import Array
+from sampler.evidence import (
+    log_dirichlet_multinomial,
+    log_factorials,
+    log_gamma_density,
+    log_norms,
+    log_word_topics,
+)
+from sampler.hyperparameters import Hyperparameters
 from sampler.lanes import AHEAD, prefetch
 from sampler.streams import GOLDEN, mix
 from sampler.workers import take
+
+
+class Lengths(NamedTuple):
+    """How many unlabeled documents have how many tokens."""
+
+    n_tokens: Array  # int64[J], ascending
+    n_documents: Array  # int64[J]
 
 
 @njit(cache=True, nogil=True)
@@ -88,3 +106,31 @@ def fingerprint_topics(rows, first, end):
             place = (np.uint64(w) << np.uint64(16)) | np.uint64(rows.topic[w, j])
             total += mix((place * GOLDEN) ^ np.uint64(rows.tokens[w, j]))
     return total
+
+
+def log_rest(
+    counts: BlockedCounts,
+    n_labeled: int,
+    lengths: Lengths,
+    alpha: float,
+    gamma: float,
+    hyperparameters: Hyperparameters,
+) -> float:
+    """log p(words, topics, tables, categories, alpha, gamma) in nats, as Algorithm 1 has it, but for `log_topics`.
+
+    What the topics of words contribute takes longest, so the workers share it. `n_labeled` tables are by decree.
+    """
+    n_tables = int(counts.category_tables.sum())
+    rising = gammaln(alpha + lengths.n_tokens) - gammaln(alpha)
+    return float(
+        log_gamma_density(alpha, hyperparameters.alpha_shape, hyperparameters.alpha_scale)
+        + log_gamma_density(gamma, hyperparameters.gamma_shape, hyperparameters.gamma_scale)
+        + (n_tables - n_labeled) * np.log(alpha)
+        + counts.log_seats.sum() / FIXED_POINT
+        - (rising * lengths.n_documents).sum()
+        + int(np.count_nonzero(counts.category_tables)) * np.log(gamma)
+        + log_factorials(counts.category_tables)
+        - (gammaln(gamma + n_tables) - gammaln(gamma))
+        + log_dirichlet_multinomial(counts.category_topic, hyperparameters.zeta).sum()
+        + log_norms(counts.word_topics.size.size, counts.topic_tokens, hyperparameters.beta)
+    )
