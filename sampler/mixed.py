@@ -53,8 +53,10 @@ class Desk(NamedTuple):
     block: Array  # float32[2, LANES]: see FRESH and THRESHOLD
     own: Array  # int32[1, LANES], place of the category of each token
     word: Array  # uint32[LANES]
+    moved: Array  # int64[3, LANES], words that changed their category in the block: WORD, FROM and TO
 
 
+WORD, FROM, TO = range(3)
 FRESH, THRESHOLD = range(2)  # weight of all categories by their stick alone, what the others' weight must exceed
 
 
@@ -78,6 +80,7 @@ def desk(n_slots, longest):
         lanes.aligned_rows(2, LANES),
         lanes.aligned_rows(1, LANES).view(np.int32),
         np.zeros(LANES, np.uint32),
+        np.zeros((3, LANES), np.int64),
     )
 
 
@@ -180,13 +183,13 @@ def scan(bags, placements, offers, u, start, key, n_active, at, tallies):
     where floats are dense: of a number near one, a token that never leaves would do so once in ten million visits.
     """
     tokens, category_word, chances, weights = placements.token, tallies.category_word, offers.chance, offers.weight
-    active, place, pull, near, own, word = at.active, at.place, at.pull, at.near, at.own, at.word
+    active, place, pull, near, own, word, moved = at.active, at.place, at.pull, at.near, at.own, at.word, at.moved
     first, n = bags.first_token[u], bags.first_token[u + 1] - bags.first_token[u]
     for begin in range(start, n, LANES):
         n_active, size = tidy(n_active, at.held, active, place), min(LANES, n - begin)
         gather(bags, placements, offers, u, begin, size, n_active, at)
         numbers, free = numbers_of(weights, key, begin, n_active, at), weight_by_sticks(weights, n_active, at)
-        lane = np.uint64(0)
+        lane, n_moved = np.uint64(0), 0
         while True:
             others, all_of_them = weigh_block(weights, free, n_active, at)
             threshold = lanes.multiply(numbers, all_of_them)
@@ -213,8 +216,13 @@ def scan(bags, placements, offers, u, start, key, n_active, at, tallies):
                     near[n_active, other] = chances[word[other], category]
             n_active = recategorize(z, category, n_active, at.held, pull, active, place)
             tokens[first + begin + i] = category
-            category_word[w, z] -= 1
-            category_word[w, category] += 1
+            lanes.prefetch(category_word, w, z)
+            lanes.prefetch(category_word, w, category)
+            moved[WORD, n_moved], moved[FROM, n_moved], moved[TO, n_moved] = w, z, category
+            n_moved += 1
+        for j in range(n_moved):
+            category_word[moved[WORD, j], moved[FROM, j]] -= 1
+            category_word[moved[WORD, j], moved[TO, j]] += 1
     return tidy(n_active, at.held, active, place)
 
 

@@ -22,6 +22,7 @@ import scipy.stats
 
 from sampler import blocked, documents, mixed, offers
 from sampler.blocked import BlockedState
+from sampler.blocks import FIXED_POINT
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.hyperparameters import Hyperparameters
 from sampler.workers import Workers
@@ -138,7 +139,7 @@ def p_values(given: Given, state: BlockedState, corpus: Corpus, n_copies: int) -
         means += n_copies * expected.means
         variances += n_copies * (expected.squares - expected.means**2)
     counts, n = state.counts, len(given.stick)
-    observed = np.concatenate([counts.category_tables[:n], counts.log_seats[:n] / blocked.FIXED_POINT])
+    observed = np.concatenate([counts.category_tables[:n], counts.log_seats[:n] / FIXED_POINT])
     # rounding to FIXED_POINT errs by up to 2^-21 a table: beside it a variance may be none at all
     z = (observed - means) / np.sqrt(np.maximum(variances, 1e-3))
     found |= {("tables", j): 2.0 * float(scipy.stats.norm.sf(abs(z[j]))) for j in range(2 * n)}
@@ -198,7 +199,7 @@ def test_long_documents_of_one_word_keep_their_law(monkeypatch: pytest.MonkeyPat
         "in the first": blocked_harness.chi_square_p(np.bincount(in_first, minlength=n + 1), chances)
     }
     for k, tokens in enumerate((in_first, n - in_first)):
-        seats = state.counts.log_seats[k] / blocked.FIXED_POINT
+        seats = state.counts.log_seats[k] / FIXED_POINT
         z = tables_z(alpha * stick[k], tokens, int(state.counts.category_tables[k]), seats, rng)
         found |= {("tables", k, j): 2.0 * float(scipy.stats.norm.sf(abs(z[j]))) for j in range(2)}
     blocked_harness.assert_all_likely(found)
