@@ -46,7 +46,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5, help="of the race")
     parser.add_argument("--race-corpus", default="tdt2-20")
     parser.add_argument("--race-start", choices=["prior", "placed"], default="prior")
-    parser.add_argument("--race-birth-share", type=float, default=0.3, help="birth_share of the blocked sampler")
+    parser.add_argument("--race-birth-share", type=float, default=0.15, help="birth_share of the blocked sampler")
     parser.add_argument("--race-sweeps", type=int, default=300, help="of Algorithm 1")
     parser.add_argument("--race-blocked-sweeps", type=int, default=600)
     parser.add_argument("--traces", action="store_true", help="print the traces of the race")

@@ -20,14 +20,15 @@ CACHE_LINE = 64  # bytes: rows that begin with one are read with fewer accesses
 
 
 class Lanes(types.Type):
-    """The type of LANES numbers: float32, or int32."""
+    """The type of LANES numbers, float32 or int32, or of as many flags."""
 
-    def __init__(self, element: types.Number) -> None:
+    def __init__(self, element: types.Type) -> None:
         super().__init__(name=f"Lanes({element}, {LANES})")
 
 
-FLOATS, WHOLES = Lanes(types.float32), Lanes(types.int32)
-VECTORS = {FLOATS: ir.VectorType(ir.FloatType(), LANES), WHOLES: ir.VectorType(ir.IntType(32), LANES)}
+FLOATS, WHOLES, FLAGS = Lanes(types.float32), Lanes(types.int32), Lanes(types.boolean)
+ELEMENTS = {FLOATS: ir.FloatType(), WHOLES: ir.IntType(32), FLAGS: ir.IntType(1)}
+VECTORS = {kind: ir.VectorType(element, LANES) for kind, element in ELEMENTS.items()}
 SHORTS = ir.VectorType(ir.IntType(16), LANES)
 
 
@@ -146,84 +147,76 @@ def multiply(typing_context, left, right):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
-def where_greater(typing_context, left, right, then, otherwise):  # type: ignore[no-untyped-def]
-    """`then` in the lanes where left > right, `otherwise` in the rest."""
+def greater(typing_context, left, right):  # type: ignore[no-untyped-def]
+    """In which lanes left > right, both float32 or both int32."""
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        is_greater = builder.fcmp_ordered(">", arguments[0], arguments[1])
-        return builder.select(is_greater, arguments[2], arguments[3])
+        return (builder.fcmp_ordered if left == FLOATS else builder.icmp_signed)(">", *arguments)
 
-    return FLOATS(FLOATS, FLOATS, FLOATS, FLOATS), generate
+    return FLAGS(left, left), generate
 
 
 @intrinsic
-def where_equal(typing_context, left, right, then, otherwise):  # type: ignore[no-untyped-def]
-    """`then` in the lanes where left == right, both int32, `otherwise` in the rest."""
+def reached(typing_context, left, right):  # type: ignore[no-untyped-def]
+    """In which lanes left >= right, both float32."""
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        return builder.select(builder.icmp_signed("==", arguments[0], arguments[1]), arguments[2], arguments[3])
+        return builder.fcmp_ordered(">=", *arguments)
 
-    return FLOATS(WHOLES, WHOLES, FLOATS, FLOATS), generate
-
-
-def first_flag(builder: Any, flags: Any, start: Any) -> Any:
-    """The first lane from `start` on whose flag is set; LANES if there is none."""
-    long = ir.IntType(64)
-    later = builder.shl(ir.Constant(long, -1), start)
-    found = builder.and_(builder.zext(builder.bitcast(flags, ir.IntType(LANES)), long), later)
-    return builder.cttz(builder.or_(found, ir.Constant(long, 1 << LANES)), ir.Constant(ir.IntType(1), 0))
+    return FLAGS(FLOATS, FLOATS), generate
 
 
 @intrinsic
-def first_less(typing_context, left, right, start):  # type: ignore[no-untyped-def]
-    """The first lane from `start` on, uint64, where left < right; LANES if there is none."""
+def equal(typing_context, left, right):  # type: ignore[no-untyped-def]
+    """In which lanes left == right, both int32."""
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        return first_flag(builder, builder.fcmp_ordered("<", *arguments[:2]), arguments[2])
+        return builder.icmp_signed("==", *arguments)
 
-    return types.uint64(FLOATS, FLOATS, types.uint64), generate
+    return FLAGS(WHOLES, WHOLES), generate
 
 
 @intrinsic
-def first_reached(typing_context, left, right, start):  # type: ignore[no-untyped-def]
-    """The first lane from `start` on, uint64, where left >= right; LANES if there is none."""
+def where(typing_context, flags, then, otherwise):  # type: ignore[no-untyped-def]
+    """`then` in the lanes with a flag, `otherwise` in the rest."""
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        return first_flag(builder, builder.fcmp_ordered(">=", *arguments[:2]), arguments[2])
+        return builder.select(*arguments)
 
-    return types.uint64(FLOATS, FLOATS, types.uint64), generate
+    return then(FLAGS, then, then), generate
 
 
 @intrinsic
-def first_more(typing_context, left, right, start):  # type: ignore[no-untyped-def]
-    """The first lane from `start` on, uint64, where left > right, both int32; LANES if there is none."""
+def ones(typing_context, flags):  # type: ignore[no-untyped-def]
+    """1 in the lanes with a flag, 0 in the rest."""
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        return first_flag(builder, builder.icmp_signed(">", *arguments[:2]), arguments[2])
+        return builder.zext(arguments[0], VECTORS[WHOLES])
 
-    return types.uint64(WHOLES, WHOLES, types.uint64), generate
+    return WHOLES(FLAGS), generate
 
 
 @intrinsic
-def how_many_more(typing_context, left, right):  # type: ignore[no-untyped-def]
-    """In how many lanes left > right, both int32; int32."""
+def how_many(typing_context, flags):  # type: ignore[no-untyped-def]
+    """The number of lanes with a flag, int32."""
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        flags = builder.icmp_signed(">", *arguments)
-        return builder.ctpop(builder.bitcast(flags, ir.IntType(LANES)))
+        return builder.ctpop(builder.bitcast(arguments[0], ir.IntType(LANES)))
 
-    return types.int32(WHOLES, WHOLES), generate
+    return types.int32(FLAGS), generate
 
 
 @intrinsic
-def how_many_reached(typing_context, left, right):  # type: ignore[no-untyped-def]
-    """In how many lanes left >= right, both float32; int32."""
+def first(typing_context, flags, start):  # type: ignore[no-untyped-def]
+    """The first lane with a flag from `start` on, uint64; LANES if there is none."""
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        flags = builder.fcmp_ordered(">=", *arguments)
-        return builder.ctpop(builder.bitcast(flags, ir.IntType(LANES)))
+        long = ir.IntType(64)
+        later = builder.shl(ir.Constant(long, -1), arguments[1])
+        found = builder.and_(builder.zext(builder.bitcast(arguments[0], ir.IntType(LANES)), long), later)
+        return builder.cttz(builder.or_(found, ir.Constant(long, 1 << LANES)), ir.Constant(ir.IntType(1), 0))
 
-    return types.int32(FLOATS, FLOATS), generate
+    return types.uint64(FLAGS, types.uint64), generate
 
 
 @intrinsic
@@ -276,27 +269,6 @@ def unsigned_float(typing_context, bits):  # type: ignore[no-untyped-def]
         return builder.uitofp(arguments[0], VECTORS[FLOATS])
 
     return FLOATS(WHOLES), generate
-
-
-@intrinsic
-def count_reached(typing_context, counts, left, right):  # type: ignore[no-untyped-def]
-    """The counts, one more where left >= right."""
-
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        reached = builder.fcmp_ordered(">=", arguments[1], arguments[2])
-        return builder.add(arguments[0], builder.zext(reached, VECTORS[WHOLES]))
-
-    return WHOLES(WHOLES, FLOATS, FLOATS), generate
-
-
-@intrinsic
-def where_more(typing_context, left, right, then, otherwise):  # type: ignore[no-untyped-def]
-    """`then` in the lanes where left > right, both int32, `otherwise` in the rest."""
-
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        return builder.select(builder.icmp_signed(">", arguments[0], arguments[1]), arguments[2], arguments[3])
-
-    return then(WHOLES, WHOLES, then, then), generate
 
 
 @intrinsic

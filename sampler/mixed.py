@@ -193,7 +193,7 @@ def scan(bags, placements, offers, u, start, key, n_active, at, tallies):
         while True:
             others, all_of_them = weigh_block(weights, free, n_active, at)
             threshold = lanes.multiply(numbers, all_of_them)
-            lane = lanes.first_less(threshold, others, lane)
+            lane = lanes.first(lanes.greater(others, threshold), lane)
             if lane >= np.uint64(LANES):
                 break
             lanes.store(threshold, at.block, THRESHOLD, 0)
@@ -246,10 +246,10 @@ def numbers_of(weights, key, begin, n_active, at):
     """A uniform number of each token, NEVER where none is or where it is in no candidate."""
     numbers = dense_lane_uniforms(key, lanes.add(lanes.numbered(), lanes.spread(np.int32(begin))))
     own, never = lanes.load(at.own, 0, 0), lanes.spread(NEVER)
-    numbers = lanes.where_equal(own, lanes.spread(np.int32(NOWHERE)), never, numbers)
+    numbers = lanes.where(lanes.equal(own, lanes.spread(np.int32(NOWHERE))), never, numbers)
     for a in range(n_active):
         if weights[at.active[a]] == np.float32(0.0):
-            numbers = lanes.where_equal(own, lanes.spread(np.int32(a)), never, numbers)
+            numbers = lanes.where(lanes.equal(own, lanes.spread(np.int32(a))), never, numbers)
     return numbers
 
 
@@ -259,8 +259,8 @@ def weight_by_sticks(weights, n_active, at):
     free, own, none = lanes.load(at.block, FRESH, 0), lanes.load(at.own, 0, 0), lanes.spread(np.float32(0.0))
     for a in range(n_active):
         share = lanes.multiply(lanes.spread(-weights[at.active[a]]), lanes.load(at.near, a, 0))
-        free = lanes.add(free, lanes.where_equal(own, lanes.spread(np.int32(a)), share, none))
-    return lanes.where_greater(free, none, free, none)
+        free = lanes.add(free, lanes.where(lanes.equal(own, lanes.spread(np.int32(a))), share, none))
+    return lanes.where(lanes.greater(free, none), free, none)
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -270,10 +270,10 @@ def weigh_block(weights, free, n_active, at):
     others, staying = free, none
     for a in range(n_active):
         pull, weight = at.pull[at.active[a]], weights[at.active[a]]
-        there, chance = lanes.spread(np.int32(a)), lanes.load(at.near, a, 0)
+        is_own, chance = lanes.equal(own, lanes.spread(np.int32(a))), lanes.load(at.near, a, 0)
         stay = lanes.spread(max(pull - np.float32(1.0) + weight, np.float32(0.0)))
-        others = lanes.add(others, lanes.where_equal(own, there, none, lanes.multiply(lanes.spread(pull), chance)))
-        staying = lanes.add(staying, lanes.where_equal(own, there, lanes.multiply(stay, chance), none))
+        others = lanes.add(others, lanes.where(is_own, none, lanes.multiply(lanes.spread(pull), chance)))
+        staying = lanes.add(staying, lanes.where(is_own, lanes.multiply(stay, chance), none))
     return others, lanes.add(others, staying)
 
 

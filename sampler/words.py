@@ -139,14 +139,16 @@ def throw(category_word, drawn, key, first, end, word_topics, category_topic):
                 accumulate(drawn, w, block, at.sums)
             if n_rounds > 0:
                 throw_rounds(drawn, w, block, tokens, n_rounds, word_key, at, category_topic)
-            lane = lanes.first_more(tokens, lanes.spread(n_rounds), np.uint64(0)) if n_more > 0 else np.uint64(LANES)
+            lane = np.uint64(LANES)
+            if n_more > 0:
+                lane = lanes.first(lanes.greater(tokens, lanes.spread(n_rounds)), np.uint64(0))
             while lane < np.uint64(LANES):
                 n = np.int64(category_word[w, block + np.int64(lane)])
                 if n <= MOST:
                     throw_tokens(drawn, w, block, lane, n, word_key, at, category_topic)
                 else:
                     throw_all(drawn, w, block + np.int64(lane), n, word_key, at, category_topic)
-                lane = lanes.first_more(tokens, lanes.spread(n_rounds), lane + np.uint64(1))
+                lane = lanes.first(lanes.greater(tokens, lanes.spread(n_rounds)), lane + np.uint64(1))
         keep_found(at.found, drawn.topic[w], drawn.size[w], w, word_topics)
 
 
@@ -168,12 +170,12 @@ def plan(tokens):
     """
     best, n_more = np.int32(0), np.int32(LANES + 1)
     for n_rounds in ROUNDS:
-        n = lanes.how_many_more(tokens, lanes.spread(np.int32(n_rounds)))
+        n = lanes.how_many(lanes.greater(tokens, lanes.spread(np.int32(n_rounds))))
         if n_rounds + COST_OF_MORE * n < best + COST_OF_MORE * n_more:
             best, n_more = np.int32(n_rounds), n
         if n == 0:
             break
-    few = lanes.where_more(tokens, lanes.spread(best), lanes.spread(np.int32(0)), tokens)
+    few = lanes.where(lanes.greater(tokens, lanes.spread(best)), lanes.spread(np.int32(0)), tokens)
     return lanes.largest(few), n_more
 
 
@@ -191,15 +193,15 @@ def accumulate(drawn, w, block, sums):
 def throw_rounds(drawn, w, block, tokens, n_rounds, word_key, at, category_topic):
     """Draw the topics of a word's tokens in those of LANES categories that have no more than there are rounds."""
     chance, absent = lanes.load(drawn.chance, w, block), lanes.spread(ABSENT)
-    beyond = lanes.where_more(tokens, lanes.spread(n_rounds), lanes.spread(np.int32(0)), tokens)
+    beyond = lanes.where(lanes.greater(tokens, lanes.spread(n_rounds)), lanes.spread(np.int32(0)), tokens)
     for r in range(n_rounds):
         place = lanes.add(lanes.numbered(), lanes.spread(np.int32(r * STRIDE + block)))
         number = lanes.multiply(lane_uniforms(word_key, place), chance)
-        lanes.store(lanes.where_more(beyond, lanes.spread(np.int32(r)), number, absent), at.numbers, r, 0)
+        lanes.store(lanes.where(lanes.greater(beyond, lanes.spread(np.int32(r))), number, absent), at.numbers, r, 0)
     for j in range(drawn.counted[w]):
         reached, before, beyond = lanes.load(at.sums, j + 1, 0), beyond, lanes.spread(np.int32(0))
         for r in range(n_rounds):
-            beyond = lanes.count_reached(beyond, lanes.load(at.numbers, r, 0), reached)
+            beyond = lanes.add(beyond, lanes.ones(lanes.reached(lanes.load(at.numbers, r, 0), reached)))
         taken, topic = lanes.subtract(before, beyond), drawn.topic[w, j]
         lanes.store(lanes.add(lanes.load(category_topic, topic, block), taken), category_topic, topic, block)
         at.found[j] += lanes.total(taken)
@@ -218,12 +220,12 @@ def throw_tokens(drawn, w, block, lane, n, word_key, at, category_topic):
         token = lanes.add(lanes.numbered(), lanes.spread(np.int32(r * LANES)))
         place = lanes.add(lanes.multiply(token, stride), lanes.spread(np.int32(k)))
         number = lanes.multiply(lane_uniforms(word_key, place), chance)
-        lanes.store(lanes.where_more(size, token, number, absent), at.numbers, r, 0)
+        lanes.store(lanes.where(lanes.greater(size, token), number, absent), at.numbers, r, 0)
     beyond = n
     for j in range(drawn.counted[w]):
         reached, before, beyond = lanes.spread(at.sums[j + 1, lane]), beyond, 0
         for r in range(n_rows):
-            beyond += lanes.how_many_reached(lanes.load(at.numbers, r, 0), reached)
+            beyond += lanes.how_many(lanes.reached(lanes.load(at.numbers, r, 0), reached))
         at.found[j] += before - beyond
         category_topic[drawn.topic[w, j], k] += before - beyond
     if beyond > 0:
@@ -235,13 +237,14 @@ def take_rare(drawn, w, first, step, n_rows, reached, at, category_topic):
     """Give the numbers that are beyond all topics with a count to one without; lane i is of category first + step i."""
     lanes.store(reached, at.ends, 0, 0)
     for r in range(n_rows):
-        lane = lanes.first_reached(lanes.load(at.numbers, r, 0), reached, np.uint64(0))
+        is_beyond = lanes.reached(lanes.load(at.numbers, r, 0), reached)
+        lane = lanes.first(is_beyond, np.uint64(0))
         while lane < np.uint64(LANES):
             k = first + step * np.int64(lane)
             place = find_rare(drawn, w, k, at.numbers[r, lane] - at.ends[0, lane])
             at.found[place] += 1
             category_topic[drawn.topic[w, place], k] += 1
-            lane = lanes.first_reached(lanes.load(at.numbers, r, 0), reached, lane + np.uint64(1))
+            lane = lanes.first(is_beyond, lane + np.uint64(1))
 
 
 @njit(cache=True, nogil=True, inline="always")
