@@ -15,11 +15,12 @@ from sampler.assignments import EMPTY, UNBORN, recount
 from sampler.blocks import MAX_SLOTS, Bags, BlockedCounts, Placements
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.documents import Sizes, sizes_of
+from sampler.gammas import cut_uniform
 from sampler.hyperparameters import Hyperparameters
 from sampler.lanes import LANES
 from sampler.mixed import Tallies
 from sampler.offers import HIGHEST_SCORE, NO_STICK, QUANTUM
-from sampler.phi import cut_uniform, negligible
+from sampler.phi import negligible
 from sampler.rooms import Room
 from sampler.split_merge import Outcome
 from sampler.start import first_assignments

@@ -13,6 +13,7 @@ from sampler import phi
 from sampler.blocks import Drawn, WordTopics, word_topics
 from sampler.corpus import Array
 from sampler.draws import gamma_from, normal_from, random_bits
+from sampler.gammas import cut_uniform
 from sampler.streams import branch, uniform
 
 
@@ -53,7 +54,7 @@ def phi_rows(counts: Array, beta: float, cut: float, key: np.uint64, n_words: in
 @pytest.mark.parametrize("shape", [0.01, 0.1, 0.6])
 @pytest.mark.parametrize("negligible", [1e-9, 1e-6])
 def test_the_cut_is_where_the_first_proposal_becomes_negligible(shape: float, negligible: float) -> None:
-    cut = phi.cut_uniform(shape, negligible)
+    cut = cut_uniform(shape, negligible)
     proposal = lambda u: (u * (math.e + shape) / math.e) ** (1.0 / shape)  # noqa: E731
     assert proposal(cut) == pytest.approx(negligible, rel=1e-9)
 
@@ -73,7 +74,7 @@ WORD = np.array([0, 3, 0, 1, 0, 0, 120, 0, 0, 0, 1, 0, 0, 0, 0, 7, 0, 0, 0, 0, 2
 def test_a_row_of_phi_has_its_law(beta: float) -> None:
     """Of 6 topics with a count each, of the 15 others together: law and share of the weights above the cut."""
     negligible = phi.negligible(WORD.size, beta)
-    dense, sizes = phi_rows(WORD, beta, phi.cut_uniform(beta, negligible), KEYS[0], 40_000)
+    dense, sizes = phi_rows(WORD, beta, cut_uniform(beta, negligible), KEYS[0], 40_000)
     assert (sizes[:, 1] == 6).all()
     assert (sizes[:, 0] == (dense > 0.0).sum(1)).all()
     for count in np.unique(WORD):
@@ -88,7 +89,7 @@ def test_a_row_of_phi_has_its_law(beta: float) -> None:
 def test_the_topics_of_a_row_are_independent() -> None:
     """All 210 pairs of 21 topics: ranks of their weights, and for those without a count whether they are kept."""
     beta = 0.1
-    dense, _ = phi_rows(WORD, beta, phi.cut_uniform(beta, 1e-6), KEYS[1], 50_000)
+    dense, _ = phi_rows(WORD, beta, cut_uniform(beta, 1e-6), KEYS[1], 50_000)
     levels = scipy.stats.gamma.cdf(dense, beta + WORD)
     correlations = np.corrcoef(levels.T)[np.triu_indices(WORD.size, 1)]
     assert np.abs(correlations).max() * math.sqrt(len(dense)) < scipy.stats.norm.isf(LEVEL / (2 * 210))
@@ -154,7 +155,7 @@ def test_weights_with_a_count_are_those_of_the_algorithm_one_by_one() -> None:
 def test_a_weight_without_a_count_has_its_law_in_its_tail(beta: float) -> None:
     """Of 7.7 million; the upper branch of the algorithm proposes all above 1. 6 comparisons for each beta."""
     negligible = phi.negligible(128, beta)
-    dense, _ = phi_rows(np.zeros(128), beta, phi.cut_uniform(beta, negligible), KEYS[2], 60_000)
+    dense, _ = phi_rows(np.zeros(128), beta, cut_uniform(beta, negligible), KEYS[2], 60_000)
     law = scipy.stats.gamma(beta)
     for bound in (1e-3, 0.1, 1.0, 2.0, 5.0):
         beyond = int((dense > bound).sum())
@@ -168,7 +169,7 @@ def test_a_weight_depends_on_its_word_topic_and_count_alone(beta: float) -> None
     """Not on the other counts of the row, nor on the words with which it is drawn."""
     rng = np.random.default_rng(4)
     counts, others = rng.poisson(0.3, (150, 37)), rng.poisson(0.3, (150, 37))
-    cut = phi.cut_uniform(beta, phi.negligible(37, beta))
+    cut = cut_uniform(beta, phi.negligible(37, beta))
     drawn, _ = draw(rows_of(counts), beta, cut, KEYS[0])
     dense = spread(drawn.topic, drawn.weight, drawn.size)
     for step in (1, 7):
@@ -186,7 +187,7 @@ def test_topics_with_a_count_come_first_and_both_kinds_ascend() -> None:
     rng = np.random.default_rng(3)
     for n_topics in (1, 7, 8, 64, 129):
         counts = rng.poisson(0.2, (150, n_topics))
-        cut = phi.cut_uniform(0.01, phi.negligible(n_topics, 0.01))
+        cut = cut_uniform(0.01, phi.negligible(n_topics, 0.01))
         drawn, norm = draw(rows_of(counts), 0.01, cut, KEYS[0])
         for w, (size, n_counted) in enumerate(zip(drawn.size, drawn.counted, strict=True)):
             np.testing.assert_array_equal(drawn.topic[w, :n_counted], np.flatnonzero(counts[w]))
@@ -216,7 +217,7 @@ def test_a_row_writes_nothing_beyond_its_end() -> None:
 
 
 def test_a_word_without_a_count_keeps_at_least_one_topic() -> None:
-    cut = phi.cut_uniform(0.01, 1e-6)
+    cut = cut_uniform(0.01, 1e-6)
     dense, sizes = phi_rows(np.zeros(3, np.int32), 0.01, cut, KEYS[2], 10_000)
     assert sizes[:, 0].min() == 1 and (sizes[:, 1] == 0).all()
     assert (dense.max(1) > 0.0).all()
