@@ -21,6 +21,7 @@ from sampler.streams import uniform
 
 NOWHERE = -1  # the place of a category that a document does not have
 NEVER = np.float32(2.0)  # in place of a uniform number: such a token stays
+FAR = 2_000_000  # chances: more are not in a core's own caches, and rows are asked for ahead
 PARTS = 4  # of the sum over a table's tokens
 AT_HAND = 32  # tables of a document that need no more room
 
@@ -188,6 +189,8 @@ def scan(bags, placements, offers, u, start, key, n_active, at, tallies):
     for begin in range(start, n, LANES):
         n_active, size = tidy(n_active, at.held, active, place), min(LANES, n - begin)
         gather(bags, placements, offers, u, begin, size, n_active, at)
+        if chances.size > FAR:
+            fetch(bags, offers, u, begin, begin + size, min(begin + size + LANES, n))
         numbers, free = numbers_of(weights, key, begin, n_active, at), weight_by_sticks(weights, n_active, at)
         lane, n_moved = np.uint64(0), 0
         while True:
@@ -224,6 +227,18 @@ def scan(bags, placements, offers, u, start, key, n_active, at, tallies):
             category_word[moved[WORD, j], moved[FROM, j]] -= 1
             category_word[moved[WORD, j], moved[TO, j]] += 1
     return tidy(n_active, at.held, active, place)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def fetch(bags, offers, u, begin, end, ahead):
+    """Ask for what `weigh_tables` reads of the words from `begin` on, and `gather` of those from `end` on."""
+    first_word = bags.first_word[u]
+    for i in range(begin, end):
+        for block in range(0, offers.weight.size, LANES):
+            lanes.prefetch(offers.quanta, bags.words[first_word + i], block)
+    for i in range(end, ahead):
+        for block in range(0, offers.weight.size, LANES // 2):
+            lanes.prefetch(offers.chance, bags.words[first_word + i], block)
 
 
 @njit(cache=True, nogil=True, inline="always")
