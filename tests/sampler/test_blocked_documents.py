@@ -286,6 +286,21 @@ def test_the_test_has_the_power_to_find_a_wrong_kernel(mistake: str, monkeypatch
         test_long_documents_of_one_word_keep_their_law(monkeypatch)
 
 
+def test_rows_that_are_asked_for_ahead_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As they are where chances fill more than a core's caches."""
+    given, found = GIVEN["moderate alpha"], []
+    kernels = [documents.sample_documents, altered("FAR = 2_000_000", "FAR = 0").sample_documents]
+    for kernel in kernels:
+        monkeypatch.setattr(documents, "sample_documents", kernel)
+        corpus = copies(given, 100)
+        state = opened(given, corpus, monkeypatch)
+        resample(state, 10)
+        found.append((blocked_harness.token_categories(corpus, state), state.counts.category_tables.copy()))
+    np.testing.assert_array_equal(found[0][0], found[1][0])
+    np.testing.assert_array_equal(found[0][1], found[1][1])
+    assert np.unique(found[0][0]).size > 1
+
+
 def altered(old: str, new: str) -> types.ModuleType:
     """documents.py and what it is made of with one passage of their source changed, compiled apart."""
     sources = {module.__name__: inspect.getsource(module) for module in (offers, mixed, documents)}
