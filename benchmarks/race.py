@@ -81,11 +81,7 @@ def counts_of_words(corpus: Corpus, state: CollapsedState | BlockedState) -> tup
         category, n_slots = state.assignments.category[state.assignments.table], state.identity.size
         cells = np.bincount(corpus.words * np.int64(n_slots) + category, minlength=corpus.n_words * n_slots)
         return cells.reshape(corpus.n_words, n_slots), state.counts.word_topic
-    rows = state.counts.word_topics
-    word_topic = np.zeros(rows.topic.shape, np.int64)
-    held = np.arange(rows.topic.shape[1]) < rows.size[:, np.newaxis]
-    word_topic[np.nonzero(held)[0], rows.topic[held]] = rows.tokens[held]
-    return state.counts.category_word, word_topic
+    return state.counts.category_word, blocks.count_topics(state.counts.word_topics)
 
 
 def run(

@@ -180,3 +180,11 @@ def word_topics(counts):
                 rows.tokens[w, rows.size[w]] = counts[w, topic]
                 rows.size[w] += 1
     return rows
+
+
+def count_topics(rows: WordTopics) -> Array:
+    """int64[V, L]: the counts whose rows these are; a topic that stands twice in a row counts once."""
+    counts = np.zeros(rows.topic.shape, np.int64)
+    held = np.arange(rows.topic.shape[1]) < rows.size[:, np.newaxis]
+    counts[np.nonzero(held)[0], rows.topic[held]] = rows.tokens[held]
+    return counts

@@ -94,12 +94,12 @@ def log_topics(word_topic, topic_tokens, beta):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def log_word_topics(rows, beta, first, end, by_word):  # type: ignore[no-untyped-def]
+def log_word_topics(rows, beta, rise, first, end, by_word):  # type: ignore[no-untyped-def]
     """What the words first .. end - 1 contribute to `log_topics` besides `log_norms`, into float64[V].
 
-    From rows of the counts that are not zero (sampler.blocks.WordTopics).
+    From rows of the counts that are not zero (sampler.blocks.WordTopics); `rise` are the `small_rises` of beta.
     """
-    constant, rise = math.lgamma(beta), small_rises(beta)
+    constant = math.lgamma(beta)
     for word in range(first, end):
         prefetch(rows.tokens, word + AHEAD, 0)  # type: ignore[call-arg]
         by_word[word] = 0.0

@@ -7,7 +7,7 @@ categories of their tokens; of words the topics that they have.
 import numpy as np
 from numba import njit
 
-from sampler.blocks import MIXED, Bags, BlockedCounts, Placements, WordTopics, count_words
+from sampler.blocks import MIXED, Bags, BlockedCounts, Placements, WordTopics, count_topics, count_words
 from sampler.corpus import Array, Corpus
 from sampler.state import smallest
 
@@ -84,19 +84,11 @@ def check_counts(counts: BlockedCounts, labeled: Array) -> None:
         raise ValueError("the topics' tokens are not those of the words")
     if (category_word.sum(axis=0) != counts.category_topic.sum(axis=1)).any():
         raise ValueError("the topics' tokens are not those of the categories")
-    if (tokens_of_topics(counts.word_topics) != counts.topic_tokens).any():
+    if (count_topics(counts.word_topics).sum(axis=0) != counts.topic_tokens).any():
         raise ValueError("the topics of the words are not those of the categories")
     tokens = category_word.sum(axis=0)
     if tables.shape != labeled.shape or ((tables < np.maximum(labeled, tokens > 0)) | (tables > tokens)).any():
         raise ValueError("the tables are not those of the categories")
-
-
-def tokens_of_topics(word_topics: WordTopics) -> Array:
-    """int64[L]; a topic that stands twice in a row counts once."""
-    n_tokens = np.zeros(word_topics.topic.shape, np.int64)
-    rows, columns = np.nonzero(np.arange(word_topics.topic.shape[1]) < word_topics.size[:, np.newaxis])
-    n_tokens[rows, word_topics.topic[rows, columns]] = word_topics.tokens[rows, columns]
-    return np.asarray(n_tokens.sum(axis=0))
 
 
 @njit(cache=True, nogil=True)

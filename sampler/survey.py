@@ -17,6 +17,7 @@ from sampler.evidence import (
     log_gamma_density,
     log_norms,
     log_word_topics,
+    small_rises,
 )
 from sampler.hyperparameters import Hyperparameters
 from sampler.lanes import AHEAD, prefetch
@@ -86,11 +87,11 @@ def fingerprint_tokens(tokens, first, end):
 @njit(cache=True, nogil=True)
 def survey_words(rows, beta, pieces, log_topics):
     """A hash of the topics of words; writes what each contributes to log p(words | topics), float64[V]."""
-    total = np.uint64(0)
+    total, rise = np.uint64(0), small_rises(beta)
     first, end = take(pieces)
     while first < end:
         total += fingerprint_topics(rows, first, end)
-        log_word_topics(rows, beta, first, end, log_topics)
+        log_word_topics(rows, beta, rise, first, end, log_topics)
         first, end = take(pieces)
     return total
 
