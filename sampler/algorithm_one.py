@@ -150,7 +150,7 @@ def log_joint(corpus: Corpus, hyperparameters: Hyperparameters, state: Collapsed
         + int(np.count_nonzero(counts.category_tables)) * math.log(state.gamma)
         + log_factorials(counts.category_tables)
         - log_rising(state.gamma, np.array([n_tables]))
-        + log_dirichlet_multinomial(counts.category_topic, hyperparameters.zeta).sum()
+        + log_dirichlet_multinomial(counts.category_topic, hyperparameters.zeta)
         + log_topics(counts.word_topic, counts.topic_tokens, hyperparameters.beta)
     )
 

@@ -37,18 +37,18 @@ def log_rising(x, sizes):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def log_dirichlet_multinomial(counts, prior):  # type: ignore[no-untyped-def]
-    """Log of the Dirichlet-multinomial probability of each row of counts [R, S] in a given order, float64[R]."""
+    """Sum over rows of log of the Dirichlet-multinomial probability of counts [R, S] in a given order."""
     n_rows, n_columns = counts.shape
-    constant, by_row = math.lgamma(prior), np.zeros(n_rows)
+    constant, total = math.lgamma(prior), 0.0
     for r in range(n_rows):
-        total = 0
+        n = 0
         for c in range(n_columns):
             if counts[r, c] > 0:
-                total += counts[r, c]
-                by_row[r] += math.lgamma(prior + counts[r, c]) - constant
-        if total > 0:
-            by_row[r] += math.lgamma(n_columns * prior) - math.lgamma(n_columns * prior + total)
-    return by_row
+                n += counts[r, c]
+                total += math.lgamma(prior + counts[r, c]) - constant
+        if n > 0:
+            total += math.lgamma(n_columns * prior) - math.lgamma(n_columns * prior + n)
+    return total
 
 
 @njit(cache=True, nogil=True)

@@ -132,6 +132,6 @@ def log_rest(
         + int(np.count_nonzero(counts.category_tables)) * np.log(gamma)
         + log_factorials(counts.category_tables)
         - (gammaln(gamma + n_tables) - gammaln(gamma))
-        + log_dirichlet_multinomial(counts.category_topic, hyperparameters.zeta).sum()
+        + log_dirichlet_multinomial(counts.category_topic, hyperparameters.zeta)
         + log_norms(counts.word_topics.size.size, counts.topic_tokens, hyperparameters.beta)
     )
