@@ -8,7 +8,7 @@ decides; the database's clock says whose time is up.
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Update, and_, case, func, or_, select, update
+from sqlalchemy import Delete, Update, and_, case, func, or_, select, update
 from sqlalchemy.orm import Session, aliased
 
 from app.db import now
@@ -229,7 +229,7 @@ def held_by(unit_id: int, token: str) -> Update:
     )
 
 
-def changed(session: Session, statement: Update) -> int:
-    """How many rows the UPDATE met. Objects of the session are not touched."""
+def changed(session: Session, statement: Update | Delete) -> int:
+    """How many rows the statement met. Objects of the session are not touched."""
     result: Any = session.execute(statement, execution_options={"synchronize_session": False})
     return int(result.rowcount)

@@ -63,6 +63,7 @@ class Corpus(Base):
     # batches in order: once version v is visible, so is every document with a version up to v.
     version: Mapped[int] = mapped_column(default=0)
     created_at: Mapped[float] = mapped_column(default=now())
+    deleted_at: Mapped[float | None]  # since then nobody sees it, while its rows are taken out a few at a time
 
     __table_args__ = (Index(None, "created_at", "id"),)
 
@@ -146,8 +147,28 @@ class Job(Base):
     created_at: Mapped[float] = mapped_column(default=now())
     started_at: Mapped[float | None]
     finished_at: Mapped[float | None]
+    claimed_at: Mapped[float | None]  # when a worker last turned to one of its units
+    edition: Mapped[int] = mapped_column(default=0, server_default="0")  # of the results that are read; 0: none
 
     __table_args__ = (Index(None, "created_at", "id"),)
+
+
+class SideRun(Base):
+    """What a job that has succeeded does besides, with a state of its own: the job stays what it is.
+
+    Its status changes in lifecycle.py and leases.py alone.
+    """
+
+    __tablename__ = "side_runs"
+
+    job_id: Mapped[str] = parent("jobs.id", primary_key=True)
+    kind: Mapped[str] = mapped_column(String(20), primary_key=True)  # extension power
+    status: Mapped[str] = mapped_column(String(20))  # as those of jobs
+    error: Mapped[str | None]
+    sweeps: Mapped[int | None]  # of an extension: of each chain at its end
+    created_at: Mapped[float] = mapped_column(default=now())
+    started_at: Mapped[float | None]
+    finished_at: Mapped[float | None]
 
 
 class Unit(Base):
@@ -158,6 +179,7 @@ class Unit(Base):
     id: Mapped[int] = mapped_column(RowId, primary_key=True)
     job_id: Mapped[str] = parent("jobs.id")
     kind: Mapped[str] = mapped_column(String(20))  # encode atoms calibrate chain conclude power
+    side: Mapped[str | None] = mapped_column(String(20))  # the kind of the side run that it belongs to now, if any
     chain: Mapped[int | None]  # of a chain unit
     status: Mapped[str] = mapped_column(String(20))  # waiting ready running done
     token: Mapped[str | None] = mapped_column(String(100))  # of the leg that holds the unit
@@ -168,6 +190,7 @@ class Unit(Base):
     n_steps: Mapped[int | None]  # of stepwise units, how many there are, once a leg has saved
     n_categories: Mapped[int | None]
     sweeps_per_second: Mapped[float | None]
+    seconds: Mapped[float] = mapped_column(default=0.0, server_default="0")  # that its legs have worked
     digest: Mapped[str | None] = mapped_column(String(64))  # of the states or steps so far, a hash chain in hex
     error: Mapped[str | None]  # the last one since the last save
 
@@ -230,6 +253,7 @@ class Category(Base):
     __tablename__ = "categories"
 
     job_id: Mapped[str] = parent("jobs.id", primary_key=True)
+    edition: Mapped[int] = mapped_column(primary_key=True, autoincrement=False, default=1, server_default="1")
     category: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     name: Mapped[str] = mapped_column(String(MAX_NAME))
     known: Mapped[bool]
@@ -247,6 +271,7 @@ class Topic(Base):
     __tablename__ = "topics"
 
     job_id: Mapped[str] = parent("jobs.id", primary_key=True)
+    edition: Mapped[int] = mapped_column(primary_key=True, autoincrement=False, default=1, server_default="1")
     topic: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)  # from 0, by falling share
     share: Mapped[float]  # of all tokens
     top_words: Mapped[list[Any]]  # [{"word": ..., "probability": ...}]
@@ -258,6 +283,7 @@ class Answer(Base):
     __tablename__ = "answers"
 
     job_id: Mapped[str] = parent("jobs.id", primary_key=True)
+    edition: Mapped[int] = mapped_column(primary_key=True, autoincrement=False, default=1, server_default="1")
     # Indexed for the sake of deleting a corpus: each document asks for its answers.
     document_id: Mapped[int] = parent("documents.id", primary_key=True, index=True)
     category: Mapped[int | None]
@@ -267,7 +293,7 @@ class Answer(Base):
     reason: Mapped[str | None]
     stability: Mapped[float | None]
 
-    __table_args__ = (Index(None, "job_id", "category", "document_id"),)
+    __table_args__ = (Index(None, "job_id", "edition", "category", "document_id"),)
 
 
 class Audit(Base):
@@ -276,13 +302,14 @@ class Audit(Base):
     __tablename__ = "audits"
 
     job_id: Mapped[str] = parent("jobs.id", primary_key=True)
+    edition: Mapped[int] = mapped_column(primary_key=True, autoincrement=False, default=1, server_default="1")
     document_id: Mapped[int] = parent("documents.id", primary_key=True, index=True)  # as that of answers
     category: Mapped[int]  # that the label names
     probability: Mapped[float]  # of it, by what the other labels teach
     suggested: Mapped[int | None]  # the most likely other one
     suggested_probability: Mapped[float | None]
 
-    __table_args__ = (Index(None, "job_id", "probability", "document_id"),)
+    __table_args__ = (Index(None, "job_id", "edition", "probability", "document_id"),)
 
 
 class Summary(Base):
@@ -291,6 +318,7 @@ class Summary(Base):
     __tablename__ = "summaries"
 
     job_id: Mapped[str] = parent("jobs.id", primary_key=True)
+    edition: Mapped[int] = mapped_column(primary_key=True, autoincrement=False, default=1, server_default="1")
     best_chain: Mapped[int | None]  # whose answers these are; null if all chains are pooled
     data: Mapped[dict[str, Any]]  # n_new and n_new_with_documents: draws by value; diagnostics, calibration if any
 

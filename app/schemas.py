@@ -151,7 +151,7 @@ class UploadOut(BaseModel):
 class HealthOut(BaseModel):
     """The service answers, and so does its database."""
 
-    model_config = example(status="ok", version="0.1.0", schema="0004", workers=2)
+    model_config = example(status="ok", version="0.1.0", schema="0005", workers=2)
 
     status: str
     version: str

@@ -207,14 +207,28 @@ def conclude(leg: Leg) -> list[int]:
         conclusion = model.conclude(states, traces, workers)
     words = consensus.top_words(stored.corpus, conclusion.consensus, TOP_WORDS)
     categories = results.category_rows(leg.job, stored.corpus, names, conclusion, words)
-    leg.write(partial(clear_results, leg))
+    while leg.write(partial(clear_some_results, leg)):
+        continue
     for rows in results.answer_rows(leg.job, stored, conclusion):
         leg.write(partial(save_rows, leg, Answer, rows))
     for rows in results.audit_rows(leg.job, stored, conclusion):
         leg.write(partial(save_rows, leg, Audit, rows))
     for rows in topics.topic_rows(leg.job, names.vocabulary, conclusion.topics):
         leg.write(partial(save_rows, leg, Topic, rows))
-    return leg.write(partial(save_summary, leg, best, categories, conclusion.facts))
+    next_units = leg.write(partial(save_summary, leg, best, categories, conclusion.facts))
+    clear_older_results(leg)
+    return next_units
+
+
+def clear_older_results(leg: Leg) -> None:
+    """Take out the results that the job had before; whatever stays is taken out by its next conclusion."""
+    try:
+        is_left = True
+        while is_left and not leg.leaving():
+            with leg.database.sessions.begin() as session:
+                is_left = results.clear_older(session, leg.job.id, results.next_edition(leg.job))
+    except AWAY as error:
+        logger.warning("job %s: its older results stay for now: %s", leg.job.id, error.orig)
 
 
 def finished(leg: Leg, model: Model[Any], unit: Unit, workers: Workers) -> Any:
@@ -228,16 +242,16 @@ def finished(leg: Leg, model: Model[Any], unit: Unit, workers: Workers) -> Any:
     return state
 
 
-def clear_results(leg: Leg, session: Session) -> None:
-    """Take out what an unfinished conclusion wrote, or the one before the job was extended."""
+def clear_some_results(leg: Leg, session: Session) -> bool:
+    """Take out some of what an unfinished conclusion wrote, or an older one; False if nothing is left of it."""
     leg.saved(session)
-    results.clear(session, leg.job)
+    return results.clear_unread(session, leg.job)
 
 
 def save_rows(leg: Leg, table: type[Answer | Audit | Topic], rows: Rows, session: Session) -> None:
     """Save a batch of answers, of doubtful labels or of topics."""
     leg.saved(session)
-    results.save_rows(session, table, rows)
+    results.save_rows(session, leg.job, table, rows)
 
 
 def save_summary(leg: Leg, best: int | None, categories: Rows, facts: Mapping[str, Any], session: Session) -> list[int]:

@@ -1,14 +1,15 @@
 """A job's conclusion as rows: answers, categories, doubtful labels, and what the chains say together."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import count, islice
 from typing import Any
 
 import numpy as np
-from sqlalchemy import delete, func, insert, select
+from sqlalchemy import ColumnElement, delete, func, insert, select, tuple_, update
 from sqlalchemy.orm import Session
 
+from app.leases import changed
 from app.models import Answer, Audit, Category, Draw, Job, Summary, Topic
 from sampler.consensus import NONE
 from sampler.corpus import UNLABELED, Corpus
@@ -16,6 +17,8 @@ from worker import topics
 from worker.models import Conclusion
 from worker.store import BATCH, Names, Rows, Stored
 
+RESULTS: tuple[type[Answer | Audit | Category | Summary | Topic], ...] = (Answer, Audit, Category, Summary, Topic)
+CLEARED_AT_ONCE = 2_000  # rows a transaction: while it lasts, no other can write to SQLite
 NO_WORD = "no word is left after the text options"
 
 
@@ -108,22 +111,47 @@ def category_rows(
     ]
 
 
-def clear(session: Session, job: Job) -> None:
-    """Take out what an earlier conclusion wrote."""
-    for table in (Answer, Audit, Category, Summary, Topic):
-        session.execute(delete(table).where(table.job_id == job.id))
+def next_edition(job: Job) -> int:
+    """The number under which a conclusion writes: nobody reads its rows before all of them are there."""
+    return job.edition + 1
 
 
-def save_rows(session: Session, table: type[Answer | Audit | Topic], rows: Rows) -> None:
-    """Store a batch of rows."""
-    session.execute(insert(table), rows)
+def clear_unread(session: Session, job: Job) -> bool:
+    """Take out some rows of conclusions that broke off, and of older ones; False if none is left."""
+    return take_out_some(session, job.id, lambda edition: edition != job.edition)
+
+
+def clear_older(session: Session, job_id: str, edition: int) -> bool:
+    """Take out some rows of older conclusions than this one, of which nobody reads any more; False if none is left."""
+    return take_out_some(session, job_id, lambda of_row: of_row < edition)
+
+
+def take_out_some(session: Session, job_id: str, is_unread: Callable[[Any], ColumnElement[bool]]) -> bool:
+    """Delete some of a job's rows whose edition is unread; False if none is left."""
+    n_taken = 0
+    for table in RESULTS:
+        keys = table.__mapper__.primary_key
+        some = select(*keys).where(table.job_id == job_id, is_unread(table.edition)).limit(CLEARED_AT_ONCE - n_taken)
+        n_taken += changed(session, delete(table).where(tuple_(*keys).in_(some)))
+        if n_taken >= CLEARED_AT_ONCE:
+            return True
+    return False
+
+
+def save_rows(session: Session, job: Job, table: type[Answer | Audit | Category | Topic], rows: Rows) -> None:
+    """Store a batch of rows of the next edition."""
+    session.execute(insert(table), [{**row, "edition": next_edition(job)} for row in rows])
 
 
 def save_summary(session: Session, job: Job, best_chain: int | None, rows: Rows, facts: Mapping[str, Any]) -> None:
-    """Store the categories, the best chain, the posterior frequencies, and the model's facts beside them."""
-    session.execute(insert(Category), rows)
+    """Store the categories, the best chain, the posterior frequencies, and the model's facts beside them.
+
+    From then on this edition of the results is the one that is read.
+    """
+    save_rows(session, job, Category, rows)
     data = {**posteriors(session, job), **finite(facts)}
-    session.add(Summary(job_id=job.id, best_chain=best_chain, data=data))
+    session.add(Summary(job_id=job.id, edition=next_edition(job), best_chain=best_chain, data=data))
+    session.execute(update(Job).where(Job.id == job.id).values(edition=next_edition(job)))
 
 
 def finite(value: Any) -> Any:

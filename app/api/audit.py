@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter
 from pydantic import Field, FiniteFloat, TypeAdapter
-from sqlalchemy import select, tuple_
+from sqlalchemy import ColumnElement, and_, select, tuple_
 from sqlalchemy.orm import aliased
 
 from app.api.common import PAGE, Cursor, JobId, Limit, Readers, from_cursor, problems, to_cursor
@@ -35,7 +35,7 @@ def get_audit(job_id: JobId, readers: Readers, cursor: Cursor = None, limit: Lim
     query = (
         select(Audit, Document.key, Document.label, suggested.name)
         .join(Document, Document.id == Audit.document_id)
-        .outerjoin(suggested, (suggested.job_id == Audit.job_id) & (suggested.category == Audit.suggested))
+        .outerjoin(suggested, of_audit(suggested))
         .where(Audit.job_id == job_id)
         .order_by(Audit.probability, Audit.document_id)
         .limit(limit + 1)
@@ -46,12 +46,19 @@ def get_audit(job_id: JobId, readers: Readers, cursor: Cursor = None, limit: Lim
         job = find_concluded_job(session, job_id)
         if job.settings["model"] not in AUDITING:
             raise NoAudit(f"job {job_id} has the model {job.settings['model']}; only a calibrated job audits labels")
-        rows = session.execute(query).all()
+        rows = session.execute(query.where(Audit.edition == job.edition)).all()
     more = len(rows) > limit
     rows = rows[:limit]
     return AuditPage(
         documents=[audited_out(audit, key, str(label), name) for audit, key, label, name in rows],
         next=to_cursor((rows[-1][0].probability, rows[-1][0].document_id)) if more else None,
+    )
+
+
+def of_audit(category: type[Category]) -> ColumnElement[bool]:
+    """The condition that a category is the one that an audit suggests."""
+    return and_(
+        category.job_id == Audit.job_id, category.edition == Audit.edition, category.category == Audit.suggested
     )
 
 

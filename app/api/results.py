@@ -1,16 +1,17 @@
 """Results: the trace while a job runs; categories and documents once it has succeeded."""
 
+from collections.abc import Sequence
 from typing import Annotated, Literal, TypeVar
 
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field, TypeAdapter
-from sqlalchemy import select, tuple_
+from sqlalchemy import ColumnElement, and_, select, tuple_
 from sqlalchemy.orm import Session, aliased
 
 from app import lifecycle
 from app.api.common import PAGE, Cursor, JobId, Limit, Readers, from_cursor, problems, to_cursor
 from app.errors import JobNotFound, MalformedRequest, ResultsNotReady
-from app.models import Answer, Category, Document, Draw, Job, Summary, Unit
+from app.models import Answer, Category, Document, Draw, Job, Summary
 from app.result_schemas import (
     CalibrationOut,
     CategoriesOut,
@@ -76,11 +77,9 @@ def get_trace(
 def get_categories(job_id: JobId, readers: Readers) -> CategoriesOut:
     """Read the known and the new categories, and the posterior of the number of new ones."""
     with readers.begin() as session:
-        find_concluded_job(session, job_id)
-        summary = session.get_one(Summary, job_id)
-        categories = list(
-            session.scalars(select(Category).where(Category.job_id == job_id).order_by(Category.category))
-        )
+        job = find_concluded_job(session, job_id)
+        summary = session.get_one(Summary, (job_id, job.edition))
+        categories = categories_of(session, job)
     return CategoriesOut(
         best_chain=summary.best_chain,
         categories=[category_out(category) for category in categories],
@@ -91,6 +90,12 @@ def get_categories(job_id: JobId, readers: Readers) -> CategoriesOut:
     )
 
 
+def categories_of(session: Session, job: Job) -> Sequence[Category]:
+    """The categories of the job's present results, in index order."""
+    present = select(Category).where(Category.job_id == job.id, Category.edition == job.edition)
+    return session.scalars(present.order_by(Category.category)).all()
+
+
 def told(kind: type[Told], summary: Summary, name: str) -> Told | None:
     """A part of the summary that some models have."""
     return kind.model_validate(summary.data[name]) if name in summary.data else None
@@ -99,11 +104,10 @@ def told(kind: type[Told], summary: Summary, name: str) -> Told | None:
 def find_concluded_job(session: Session, job_id: str) -> Job:
     """The job. Raises JobNotFound, or ResultsNotReady while there is nothing to read.
 
-    What it answered can be read while its power is tested, and if that test fails or is cancelled.
+    Its results are those of `job.edition`. They can be read while it is extended or its power is tested.
     """
     job = lifecycle.find_job(session, job_id)
-    concluded = select(Unit.id).where(Unit.job_id == job_id, Unit.kind == "conclude", Unit.status == "done")
-    if session.scalar(concluded) is None:
+    if job.edition == 0:
         raise ResultsNotReady(f"job {job_id} is {job.status}; results come when it has succeeded")
     return job
 
@@ -168,8 +172,8 @@ def get_documents(
     query = (
         select(Answer, Document.key, first, second)
         .join(Document, Document.id == Answer.document_id)
-        .outerjoin(first, (first.job_id == Answer.job_id) & (first.category == Answer.category))
-        .outerjoin(second, (second.job_id == Answer.job_id) & (second.category == Answer.runner_up))
+        .outerjoin(first, of_answer(first) & (first.category == Answer.category))
+        .outerjoin(second, of_answer(second) & (second.category == Answer.runner_up))
         .where(Answer.job_id == job_id)
         .order_by(Answer.document_id)
         .limit(limit + 1)
@@ -183,14 +187,19 @@ def get_documents(
     if last is not None:
         query = query.where(Answer.document_id > last)
     with readers.begin() as session:
-        find_concluded_job(session, job_id)
-        rows = session.execute(query).all()
+        job = find_concluded_job(session, job_id)
+        rows = session.execute(query.where(Answer.edition == job.edition)).all()
     more = len(rows) > limit
     rows = rows[:limit]
     return DocumentPage(
         documents=[document_out(*row) for row in rows],
         next=to_cursor(rows[-1][0].document_id) if more else None,
     )
+
+
+def of_answer(category: type[Category]) -> ColumnElement[bool]:
+    """The condition that a category belongs to the same results as an answer."""
+    return and_(category.job_id == Answer.job_id, category.edition == Answer.edition)
 
 
 def document_out(answer: Answer, key: str, first: Category | None, second: Category | None) -> DocumentOut:

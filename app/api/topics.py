@@ -7,7 +7,7 @@ from fastapi import APIRouter
 from sqlalchemy import select
 
 from app.api.common import JobId, Readers, problems
-from app.api.results import find_concluded_job
+from app.api.results import categories_of, find_concluded_job
 from app.errors import JobNotFound, NoTopics, ResultsNotReady
 from app.lifecycle import WITH_TOPICS
 from app.models import Category, Topic
@@ -28,10 +28,9 @@ def get_topics(job_id: JobId, readers: Readers) -> TopicsOut:
         job = find_concluded_job(session, job_id)
         if job.settings["model"] not in WITH_TOPICS:
             raise NoTopics(f"job {job_id} has the model {job.settings['model']}; only a calibrated job tells topics")
-        topics = session.scalars(select(Topic).where(Topic.job_id == job_id).order_by(Topic.topic)).all()
-        categories = session.scalars(
-            select(Category).where(Category.job_id == job_id).order_by(Category.category)
-        ).all()
+        present = select(Topic).where(Topic.job_id == job_id, Topic.edition == job.edition)
+        topics = session.scalars(present.order_by(Topic.topic)).all()
+        categories = categories_of(session, job)
     found_in = by_topic(categories)
     return TopicsOut(topics=[topic_out(topic, found_in[topic.topic]) for topic in topics])
 

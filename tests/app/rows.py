@@ -112,6 +112,7 @@ def add_draws(database: Database, job_id: str, chains: int, sweeps: int) -> None
 def add_results(database: Database, job_id: str) -> None:
     """Two categories, one known and one new, and an answer for each document: known, new, none in turn."""
     with database.sessions.begin() as session:
+        session.execute(update(Job).where(Job.id == job_id).values(edition=1))
         for index, (name, known) in enumerate((("physics", True), ("new-1", False))):
             session.add(
                 Category(

@@ -144,7 +144,7 @@ def audited(database: Database) -> str:
     job_id, unit_ids = rows.submit(database, model="calibrated")
     rows.add_results(database, job_id)
     with database.sessions.begin() as session:
-        summary = session.get_one(Summary, job_id)
+        summary = session.get_one(Summary, (job_id, 1))
         summary.data = {**summary.data, "diagnostics": DIAGNOSTICS, "calibration": CALIBRATION}
         documents = session.scalars(select(Document).order_by(Document.id)).all()
         for document, probability in zip(documents, (0.3, 0.1, 0.2, 0.1, 0.4), strict=True):
@@ -183,6 +183,7 @@ def test_a_job_without_an_audit_says_so(client: TestClient, database: Database) 
     job_id, unit_ids = rows.submit(database)
     job = f"/v1/jobs/{job_id}"
     assert client.get(f"{job}/audit").json()["type"] == "urn:newfound:problem:results-not-ready"
+    rows.add_results(database, job_id)
     succeed(database, job_id, unit_ids)
     refused = client.get(f"{job}/audit")
     assert (refused.status_code, refused.json()["type"]) == (409, "urn:newfound:problem:no-audit")

@@ -102,16 +102,13 @@ def test_a_paused_job_is_listed_and_holds_its_corpus(client: TestClient, databas
     assert client.delete(corpus).status_code == 204
 
 
-def test_results_of_an_extended_job_are_there_again_when_it_has_succeeded_again(
-    client: TestClient, database: Database
-) -> None:
+def test_results_of_an_extended_job_stay_readable(client: TestClient, database: Database) -> None:
     job = job_in(database, "succeeded")
-    assert client.get(f"{job}/categories").status_code == 200
+    before = [client.get(f"{job}/{part}").json() for part in ("categories", "documents")]
     extended = ask(client, job, "extend").json()
     assert (extended["settings"]["sweeps"], extended["settings"]["burn_in"]) == (15, 5)
     assert (extended["progress"]["sweeps_total"], extended["progress"]["stage"]) == (30, "sample")
-    for part in ("categories", "documents"):
-        assert client.get(f"{job}/{part}").json()["type"] == f"{PROBLEM}results-not-ready"
+    assert [client.get(f"{job}/{part}").json() for part in ("categories", "documents")] == before
 
 
 def test_an_extension_without_sweeps_is_malformed_and_one_beyond_the_limit_a_conflict(

@@ -123,5 +123,6 @@ def newest_checkpoint(session: Any, unit: Unit) -> bytes:
 
 
 def columns(row: Any, *left_out: str) -> dict[str, Any]:
-    """A row's values by column."""
-    return {column.key: getattr(row, column.key) for column in row.__table__.columns if column.key not in left_out}
+    """A row's values by column; the edition only counts how often a job was concluded."""
+    names = {column.key for column in row.__table__.columns} - {"edition", *left_out}
+    return {name: getattr(row, name) for name in sorted(names)}
