@@ -20,6 +20,7 @@ from sampler.digest import first_digest
 from sampler.hyperparameters import Hyperparameters
 from sampler.start import seated
 from sampler.state import Course, Kernel, no_tally
+from sampler.workers import Workers
 
 CHUNK = 50_000  # tokens whose topics are drawn at once
 ROUNDS = 30  # turns of each; long enough for warm caches, short enough that a busy neighbour hits both
@@ -192,7 +193,7 @@ def first_state(corpus: Corpus, hyperparameters: Hyperparameters, seed: int, how
         digest=first_digest(mark, hyperparameters, seed, 0, "collapsed"),
     )
     if how == "placed":
-        state = CollapsedState.start(corpus, hyperparameters, course)
+        state = CollapsedState.start(corpus, hyperparameters, course, Workers())
     else:
         rng = np.random.default_rng(seed)
         categories = corpus.n_known + rng.integers(max(hyperparameters.n_start, 1), size=corpus.n_documents)

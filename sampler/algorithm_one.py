@@ -28,9 +28,9 @@ class CollapsedState(State):
     counts: Counts
 
     @classmethod
-    def start(cls, corpus: Corpus, hyperparameters: Hyperparameters, course: Course) -> Self:
+    def start(cls, corpus: Corpus, hyperparameters: Hyperparameters, course: Course, workers: Workers) -> Self:
         """Whole documents placed in categories."""
-        assignments = first_assignments(corpus, hyperparameters, course.seed, course.chain)
+        assignments = first_assignments(corpus, hyperparameters, course.seed, course.chain, workers)
         counts = recount(corpus, assignments, hyperparameters.n_topics)
         return cls(**vars(course), assignments=assignments, counts=counts)
 
@@ -64,10 +64,10 @@ class CollapsedState(State):
 
     def sweep(self, corpus: Corpus, hyperparameters: Hyperparameters, workers: Workers | None) -> None:
         """Tables, categories, topics, one after another: each choice depends on the one before."""
-        sample_tables(corpus, hyperparameters, self)
-        sample_categories(corpus, hyperparameters, self)
-        key = streams.stream(self.seed, self.chain, self.n_sweeps, Step.TOPICS)
-        collapsed.sample_topics(corpus, self.assignments, self.counts, hyperparameters.zeta, hyperparameters.beta, key)
+        workers = workers or Workers()
+        sample_tables(corpus, hyperparameters, self, workers)
+        sample_categories(corpus, hyperparameters, self, workers)
+        sample_topics(corpus, hyperparameters, self, workers)
 
     @property
     def identity(self) -> Array:
@@ -87,7 +87,7 @@ class CollapsedState(State):
         return np.asarray(document_categories(corpus, self.assignments))
 
 
-def sample_tables(corpus: Corpus, hyperparameters: Hyperparameters, state: CollapsedState) -> None:
+def sample_tables(corpus: Corpus, hyperparameters: Hyperparameters, state: CollapsedState, workers: Workers) -> None:
     """Resample all tables, making room for new categories as they come."""
     key = streams.stream(state.seed, state.chain, state.n_sweeps, Step.TABLES)
     token = 0
@@ -101,12 +101,16 @@ def sample_tables(corpus: Corpus, hyperparameters: Hyperparameters, state: Colla
             hyperparameters.zeta,
             key,
             token,
+            workers.stop,
         )
+        workers.check()
         if token < corpus.n_tokens:
             make_room(state)
 
 
-def sample_categories(corpus: Corpus, hyperparameters: Hyperparameters, state: CollapsedState) -> None:
+def sample_categories(
+    corpus: Corpus, hyperparameters: Hyperparameters, state: CollapsedState, workers: Workers
+) -> None:
     """Resample all categories of tables, making room for new ones as they come."""
     key = streams.stream(state.seed, state.chain, state.n_sweeps, Step.CATEGORIES)
     slot = 0
@@ -120,9 +124,19 @@ def sample_categories(corpus: Corpus, hyperparameters: Hyperparameters, state: C
             hyperparameters.category_step == "exact",
             key,
             slot,
+            workers.stop,
         )
+        workers.check()
         if slot < corpus.n_tokens:
             make_room(state)
+
+
+def sample_topics(corpus: Corpus, hyperparameters: Hyperparameters, state: CollapsedState, workers: Workers) -> None:
+    """Resample the topics of all tokens."""
+    key = streams.stream(state.seed, state.chain, state.n_sweeps, Step.TOPICS)
+    zeta, beta = hyperparameters.zeta, hyperparameters.beta
+    collapsed.sample_topics(corpus, state.assignments, state.counts, zeta, beta, key, workers.stop)
+    workers.check()
 
 
 def make_room(state: CollapsedState) -> None:

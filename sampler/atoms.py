@@ -23,13 +23,14 @@ from sampler.blocks import padded
 from sampler.corpus import Array
 from sampler.lanes import LANES
 from sampler.streams import Step
-from sampler.workers import Workers
+from sampler.workers import Workers, is_raised
 
 N_BATCHES = 8  # of a sweep; with one, neighbors swap places for ever; more gain nothing
 K_MEANS_ROUNDS = 4
 NEGLIGIBLE = 40.0  # nats: what is less likely by so much is not drawn in the life of a corpus
 TINY = 1e-300
-PIECE = 512  # documents or words that a worker takes at once
+PIECE, COLUMNS = 512, 64  # documents that a worker takes at once, where each is compared with so many atoms
+AT_ONCE = 2_000_000  # numbers whose logarithms are taken without a look at the flag
 
 
 class Atoms(NamedTuple):
@@ -40,9 +41,13 @@ class Atoms(NamedTuple):
     size: Array  # float64[A], m_a, documents
 
 
-def share(workers: Workers, size: int, kernel: Callable[..., None], *arguments: Any) -> None:
-    """Let the workers call kernel(*arguments, first, end) for all ranges of numbers below size."""
-    pieces = [(first, min(first + PIECE, size)) for first in range(0, size, PIECE)]
+def share(workers: Workers, size: int, n_columns: int, kernel: Callable[..., None], *arguments: Any) -> None:
+    """Let the workers call kernel(*arguments, first, end) for all ranges of documents, numbers below size.
+
+    The more columns a document is compared with, the fewer are taken at once: between two pieces the flag is seen.
+    """
+    piece = max(PIECE * COLUMNS // max(n_columns, COLUMNS), 1)
+    pieces = [(first, min(first + piece, size)) for first in range(0, size, piece)]
     workers.share(lambda worker, first, end: kernel(*arguments, first, end), pieces)
 
 
@@ -64,14 +69,14 @@ def seed_atoms(bags: Bags, unit_rows: Array, n_atoms: int, key: np.uint64, worke
         center = min(int(drawn), bags.n_documents - 1)
         own = slice(bags.offsets[center], bags.offsets[center + 1])
         column[bags.words[own]] = unit_rows[own]
-        share(workers, bags.n_documents, approach_center, *rows, column, atom, cosine, nearest)
+        share(workers, bags.n_documents, 1, approach_center, *rows, column, atom, cosine, nearest)
         column[bags.words[own]] = 0.0
     even = np.zeros(n_atoms, np.float32)
     for _ in range(K_MEANS_ROUNDS):
         centers = lanes.aligned((bags.n_words, padded(n_atoms)), np.float32)
-        add_rows(bags.offsets, bags.words, unit_rows, nearest, centers)
-        centers /= np.maximum(np.sqrt((centers.astype(np.float64) ** 2).sum(axis=0)), 1e-12).astype(np.float32)
-        share(workers, bags.n_documents, find_best, *rows, centers, even, nearest)
+        add_rows(bags.offsets, bags.words, unit_rows, nearest, centers, workers.stop)
+        scale_columns(centers, workers.stop)
+        share(workers, bags.n_documents, n_atoms, find_best, *rows, centers, even, nearest)
     return nearest
 
 
@@ -87,17 +92,37 @@ def approach_center(offsets, words, values, column, atom, cosine, nearest, first
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def add_rows(offsets, words, values, atom, table):
-    """Add the entries of each document to its atom's column of float32[V, A]."""
+def scale_columns(table, stop):
+    """Divide every column of float32[V, A] by its Euclidean length, unless the flag `stop` is raised."""
+    squares = np.zeros(table.shape[1])
+    for w in range(table.shape[0]):
+        if is_raised(stop):
+            return
+        for a in range(table.shape[1]):
+            squares[a] += np.float64(table[w, a]) * np.float64(table[w, a])
+    lengths = np.maximum(np.sqrt(squares), 1e-12).astype(np.float32)
+    for w in range(table.shape[0]):
+        if is_raised(stop):
+            return
+        for a in range(table.shape[1]):
+            table[w, a] /= lengths[a]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def add_rows(offsets, words, values, atom, table, stop):
+    """Add the entries of each document to its atom's column of float32[V, A], unless the flag `stop` is raised."""
     for d in range(atom.size):
+        if is_raised(stop):
+            return
         for e in range(offsets[d], offsets[d + 1]):
             table[words[e], atom[d]] += values[e]
 
 
-def count(bags: Bags, values: Array, atom: Array, n_atoms: int) -> Atoms:
+def count(bags: Bags, values: Array, atom: Array, n_atoms: int, workers: Workers | None = None) -> Atoms:
     """The counts of n_atoms atoms under an assignment int32[D]; empty documents count for nothing."""
-    words = np.zeros((bags.n_words, n_atoms), np.float32)
-    add_rows(bags.offsets, bags.words, values, atom, words)
+    workers, words = workers or Workers(), np.zeros((bags.n_words, n_atoms), np.float32)
+    add_rows(bags.offsets, bags.words, values, atom, words, workers.stop)
+    workers.check()
     total = np.bincount(np.repeat(atom, np.diff(bags.offsets)), values, minlength=n_atoms).astype(np.float64)
     size = np.bincount(atom[~bags.is_empty], minlength=n_atoms).astype(np.float64)
     return Atoms(words, total, size)
@@ -113,12 +138,13 @@ def settle(
     O(sweeps (E A + V A)) time.
     """
     atom, n_atoms = atom.copy(), int(atom.max(initial=0)) + 1
-    counts = count(bags, values, atom, n_atoms)
+    counts = count(bags, values, atom, n_atoms, workers)
     length = np.bincount(bags.document, values, minlength=bags.n_documents)
     rows = (bags.offsets, bags.words, values)
     logs = lanes.aligned((bags.n_words, padded(n_atoms)), np.float32)
     smoothing, all_smoothing = prior.astype(np.float32), float(prior.sum())
-    logs[:, :n_atoms] = np.log(counts.words + smoothing[:, None])
+    for some in workers.slices(bags.n_words, AT_ONCE // n_atoms):
+        logs[some, :n_atoms] = np.log(counts.words[some] + smoothing[some, None])
     with_words = np.flatnonzero(~bags.is_empty)
     for sweep in range(n_sweeps):
         seed, run = address
@@ -130,10 +156,11 @@ def settle(
             log_total = np.log(all_smoothing + np.maximum(counts.total, 0.0))
             log_size = np.log(np.maximum(counts.size, TINY))
             share(
-                workers, batch.size, choose_atoms, *rows, length, batch, atom,
+                workers, batch.size, n_atoms, choose_atoms, *rows, length, batch, atom,
                 *counts, logs, log_total, log_size, smoothing, all_smoothing, key, chosen,
             )  # fmt: skip
-            move(*rows, length, batch, chosen, atom, *counts, smoothing, logs)
+            move(*rows, length, batch, chosen, atom, *counts, smoothing, logs, workers.stop)
+            workers.check()
     return without_gaps(atom, with_words)
 
 
@@ -185,14 +212,16 @@ def choose_atoms(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def move(offsets, words, values, length, batch, chosen, atom, counts, total, size, smoothing, logs):
+def move(offsets, words, values, length, batch, chosen, atom, counts, total, size, smoothing, logs, stop):
     """Move the documents of the batch to their chosen atoms, one after the other, so that sums have one order.
 
-    The first A columns of `logs` stay log(beta_w + N_aw).
+    The first A columns of `logs` stay log(beta_w + N_aw). Gives up when the flag `stop` is raised.
     """
     for i in range(batch.size):
         d = batch[i]
         old, new = atom[d], chosen[i]
+        if is_raised(stop):
+            return
         if old == new:
             continue
         atom[d] = new
@@ -212,10 +241,12 @@ def assign(bags: Bags, values: Array, atoms: Atoms, prior: Array, workers: Worke
     """int32[D]: the most likely atom, under beta_w float64[V], of documents that are in none; 0 for empty ones."""
     n_atoms = atoms.size.size
     logs = lanes.aligned((bags.n_words, padded(n_atoms)), np.float32)
-    logs[:, :n_atoms] = np.log(atoms.words + prior.astype(np.float32)[:, None]) - np.log(prior.sum() + atoms.total)
+    smoothing, log_total = prior.astype(np.float32), np.log(prior.sum() + atoms.total)
+    for some in workers.slices(bags.n_words, AT_ONCE // n_atoms):
+        logs[some, :n_atoms] = np.log(atoms.words[some] + smoothing[some, None]) - log_total
     log_size = np.log(np.maximum(atoms.size, 1e-9)).astype(np.float32)
     found = np.zeros(bags.n_documents, np.int32)
-    share(workers, bags.n_documents, find_best, bags.offsets, bags.words, values, logs, log_size, found)
+    share(workers, bags.n_documents, n_atoms, find_best, bags.offsets, bags.words, values, logs, log_size, found)
     return found
 
 

@@ -53,6 +53,7 @@ from sampler.assignments import UNBORN
 from sampler.documents import move_document, weigh_exactly
 from sampler.split_merge import LARGE, NOBODY, draw_category, unused_slot
 from sampler.streams import branch, uniform
+from sampler.workers import is_raised
 
 # Streams of a visit.
 TOPICS, SHARE, THETA = range(3)
@@ -60,14 +61,15 @@ TOPICS, SHARE, THETA = range(3)
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def visit(
-    bags, placements, counts, drawn, offers, sizes, norm, numbers, one_table, gamma, zeta, n_known, share, key, start
-):
+    bags, placements, counts, drawn, offers, sizes, norm, numbers, one_table, gamma, zeta, n_known, share, key, start,
+    stop,
+):  # fmt: skip
     """Propose births and deaths to the documents from `start` on, in place; return where to go on, U at the end.
 
     A document is visited if it is one table, as `one_table` bool[U] says, and with probability `share`. `norm`
     float64[L]: what `drawn.mixture` was divided by. What changes are the `placements`; category_word, category_tables
     and log_seats of `counts`, not its topics; stick, mixture and chance in `drawn`; of a new category the scores in
-    `offers` and its number, int64[S]. A category that died leaves its slot unused.
+    `offers` and its number, int64[S]. A category that died leaves its slot unused. Gives up when `stop` is raised.
     O(n (S + L_w)) time for a document of n words that have L_w topics; O(V L_w) for a birth.
     """
     n_slots, longest = drawn.stick.size, sizes.harmonic.size
@@ -82,6 +84,8 @@ def visit(
         document_key = branch(key, bags.document[u])
         if not one_table[u] or uniform(document_key, 0) >= share:
             continue
+        if is_raised(stop):
+            return bags.document.size
         if unused == NOBODY:
             return u
         source, destination = np.int64(placements.whole[u]), NOBODY

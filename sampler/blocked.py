@@ -36,6 +36,7 @@ SPLIT_MERGE_EVERY = 8  # sweeps: an attempt costs up to a third of one
 YOUNG = 3  # sweeps while topics are open to any category: then `birth_share` of the documents may open one
 OLD_SHARE = 1.0 / 256.0  # later: a visit costs about ten times as much as in the documents' step
 ROUNDS, YOUNG_ROUNDS, MANY_ROUNDS = 1, 25, 6  # of topics a sweep; the first sweeps after births, and theirs
+AT_ONCE = 2_000_000  # gamma numbers that are drawn without a look at the flag
 ENOUGH_PSEUDOCOUNTS = 20.0  # V beta: a topic's norm is then not small, even without a token
 
 
@@ -65,13 +66,13 @@ class BlockedState(State):
     cut: Cuts | None = None
 
     @classmethod
-    def start(cls, corpus: Corpus, hyperparameters: Hyperparameters, course: Course) -> Self:
+    def start(cls, corpus: Corpus, hyperparameters: Hyperparameters, course: Course, workers: Workers) -> Self:
         """Categories and topics of some documents as Algorithm 1 starts with them, and all others placed by these.
 
         So a start takes seconds for a corpus of any size.
         """
         few = some_documents(corpus, course.seed, course.chain)
-        assignments = first_assignments(few, hyperparameters, course.seed, course.chain)
+        assignments = first_assignments(few, hyperparameters, course.seed, course.chain, workers)
         found = recount(few, assignments, hyperparameters.n_topics)
         bags, n_slots = blocks.bag(corpus), blocks.padded(assignments.identity.size + 1)
         # Any category will do for documents to come from; a slot that is served by nobody would not be left.
@@ -86,13 +87,12 @@ class BlockedState(State):
             topic_tokens=found.topic_tokens,
         )
         state = cls.of(corpus, course, bags, placements, counts, np.full(n_slots, UNBORN, np.int64))
-        with Workers() as workers:
-            state.alpha = WHOLE_DOCUMENTS
-            state.draw_parameters(corpus, hyperparameters, workers)
-            state.make_offers(workers)
-            state.sample_documents(workers)
-            state.sample_topics(corpus, workers)
-            state.alpha = course.alpha
+        state.alpha = WHOLE_DOCUMENTS
+        state.draw_parameters(corpus, hyperparameters, workers)
+        state.make_offers(workers)
+        state.sample_documents(workers)
+        state.sample_topics(corpus, workers)
+        state.alpha = course.alpha
         return state
 
     @classmethod
@@ -139,7 +139,7 @@ class BlockedState(State):
         answers, log_topics, log_rest = labels_of_words(corpus), np.empty(corpus.n_words), np.empty(1)
         hashes = np.zeros((workers.n_workers, 2), np.uint64)  # of documents, of topics
         cuts = self.cuts(workers)
-        of_documents, of_words = pieces_of(cuts.documents), pieces_of(cuts.words)
+        of_documents, of_words = workers.pieces(cuts.documents), workers.pieces(cuts.words)
 
         def look_over(worker: int) -> None:
             if worker == 0:
@@ -192,12 +192,12 @@ class BlockedState(State):
         least = negligible(hyperparameters.n_topics, hyperparameters.beta)
         cut = cut_uniform(hyperparameters.beta, least) if is_sparse else 0.0
         key = self.key(Step.WEIGHTS, turn)
-        pieces, live = pieces_of(self.cuts(workers).blocks), np.flatnonzero(drawn.stick)
+        pieces, live = workers.pieces(self.cuts(workers).blocks), np.flatnonzero(drawn.stick)
         theta = np.empty((live.size, hyperparameters.n_topics))
 
         def draw(worker: int) -> None:
             if worker == 0:  # the others begin with phi
-                theta[:] = draw_rows(hyperparameters.zeta, counts.category_topic[live], rng)
+                theta[:] = draw_rows(hyperparameters.zeta, counts.category_topic[live], rng, workers)
             words.draw_weights(counts.word_topics, hyperparameters.beta, cut, key, pieces, drawn, room.norms)
 
         workers.run(draw)
@@ -282,7 +282,7 @@ class BlockedState(State):
     def mix(self, workers: Workers) -> None:
         """Write M."""
         assert self.room is not None
-        drawn, pieces = self.room.drawn, pieces_of(self.cuts(workers).words)
+        drawn, pieces = self.room.drawn, workers.pieces(self.cuts(workers).words)
         workers.run(lambda worker: words.mix_words(drawn, pieces))
 
     def make_offers(self, workers: Workers, is_mixed: bool = False) -> None:
@@ -299,7 +299,7 @@ class BlockedState(State):
         offered.slack[0] = QUANTUM if -np.log(self.alpha * LEAST_STICK) < HIGHEST_SCORE else np.inf
         live = np.flatnonzero(drawn.stick)
 
-        pieces = pieces_of(self.cuts(workers).words)
+        pieces = workers.pieces(self.cuts(workers).words)
         workers.run(lambda worker: words.make_offers(drawn, is_mixed, offered, live, pieces))
 
     def sample_documents(self, workers: Workers) -> None:
@@ -315,7 +315,7 @@ class BlockedState(State):
             )
             for worker in range(workers.n_workers)
         ]
-        key, pieces = self.key(Step.DOCUMENTS), pieces_of(self.cuts(workers).documents)
+        key, pieces = self.key(Step.DOCUMENTS), workers.pieces(self.cuts(workers).documents)
 
         def sample(worker: int) -> None:
             tally, at = tallies[worker], has.desks[worker]
@@ -331,7 +331,7 @@ class BlockedState(State):
         category_word, changes, pieces = (
             self.counts.category_word,
             self.room.changes,
-            pieces_of(self.cuts(workers).words),
+            workers.pieces(self.cuts(workers).words),
         )
         workers.run(lambda worker: words.take_over_words(category_word, changes, pieces))
 
@@ -363,7 +363,9 @@ class BlockedState(State):
                 share,
                 key,
                 u,
+                workers.stop,
             )
+            workers.check()
             unused = split_merge.unused_slot(self.counts.category_tables, self.room.drawn.stick, corpus.n_known)
             if u == self.bags.document.size and unused != split_merge.NOBODY:  # a split may need it
                 return
@@ -403,7 +405,9 @@ class BlockedState(State):
             hyperparameters.zeta,
             corpus.n_known,
             self.key(Step.SPLIT_MERGE),
+            workers.stop,
         )
+        workers.check()
         if outcome == Outcome.SPLIT:
             self.numbers[is_unused & (self.counts.category_tables > 0)] = UNBORN
 
@@ -420,7 +424,7 @@ class BlockedState(State):
         drawn, changes, counts = self.room.drawn, self.room.changes, self.counts
         n_slots, n_topics = counts.category_topic.shape
         category_topic = lanes.aligned((workers.n_workers, n_topics, n_slots), np.int32)
-        key, pieces = self.key(Step.BULK_TOPICS, turn), pieces_of(self.cuts(workers).words)
+        key, pieces = self.key(Step.BULK_TOPICS, turn), workers.pieces(self.cuts(workers).words)
 
         def sample(worker: int) -> None:
             tally = category_topic[worker]
@@ -480,13 +484,15 @@ def labeled_tables(corpus: Corpus, n_slots: int) -> Array:
     return np.bincount(corpus.labels[(corpus.labels != UNLABELED) & (corpus.lengths > 0)], minlength=n_slots)
 
 
-def draw_rows(prior: float, counts: Array, rng: np.random.Generator) -> Array:
+def draw_rows(prior: float, counts: Array, rng: np.random.Generator, workers: Workers) -> Array:
     """float64[R, L]: rows of Dirichlet(prior + counts).
 
     With a tiny prior all gammas of a row without a count may be below the least float. There log G is that of
     u^(1 / prior), which has no memory, so it can be drawn anew.
     """
-    weights = rng.standard_gamma(prior + counts)
+    weights: Array = np.empty(counts.shape)
+    for some in workers.slices(len(counts), AT_ONCE // weights.shape[1]):
+        weights[some] = rng.standard_gamma(prior + counts[some])
     lost = weights.sum(axis=1) == 0.0
     exponentials = rng.standard_exponential((np.count_nonzero(lost), weights.shape[1]))
     weights[lost] = softmax(-exponentials / prior, axis=1)

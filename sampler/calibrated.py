@@ -107,15 +107,20 @@ def start(
 def spread(calibrated: Calibration, own: Array, setting: Setting, workers: Workers) -> Array:
     """int64[D]: the atoms of the new side's documents, and for all others the most likely ones."""
     bags, part, values = calibrated.bags, calibrated.new_side, calibrated.values[setting.weighting]
-    counts = count(select(bags, part.documents)[0], values[part.entries], own, int(own.max()) + 1)
+    counts = count(select(bags, part.documents)[0], values[part.entries], own, int(own.max()) + 1, workers)
     prior = word_prior(counts.words.sum(axis=1, dtype=np.float64), setting.smoothing, setting.has_background)
     atom = assign(bags, values, counts, prior, workers).astype(np.int64)
     atom[part.documents] = own
     return atom
 
 
-def sweep(corpus: Corpus, calibrated: Calibration, state: CalibratedState) -> Draw:
-    """Draw a setting, sweep its groups, and name them by the documents that they share with groups seen before."""
+def sweep(
+    corpus: Corpus, calibrated: Calibration, state: CalibratedState, workers: Workers | None = None
+) -> Draw:  # fmt: skip
+    """Draw a setting, sweep its groups, and name them by the documents that they share with groups seen before.
+
+    Without workers nothing interrupts it. A state whose sweep was Interrupted is of no more use.
+    """
     state.n_sweeps += 1
     if not state.groups:
         state.digest = next_digest(state.digest, [], 0.0, 0.0)
@@ -129,14 +134,14 @@ def sweep(corpus: Corpus, calibrated: Calibration, state: CalibratedState) -> Dr
     key = streams.stream(state.seed, state.chain, state.n_sweeps, Step.GROUPS)
     group = state.groups[state.setting]
     gains = state.gains.setdefault(state.setting, no_gains(group.size))
-    group = regroup(grouped.rows, group, grouped.prior, [setting.power], 1, key, gains)[0]
+    group = regroup(grouped.rows, group, grouped.prior, [setting.power], 1, key, gains, workers)[0]
     state.groups[state.setting] = group
     state.identity = np.concatenate([np.arange(corpus.n_known), name_groups(corpus, calibrated, state)])
     state.digest = next_digest(state.digest, [group, state.identity], 0.0, 0.0)
     answers = document_categories(corpus, calibrated, state)
     sizes = np.bincount(answers[answers >= corpus.n_known] - corpus.n_known, minlength=int(group.max()) + 1)
     n_held = granularity.n_that_count(sizes)
-    log_p = log_target(grouped.rows, group, grouped.prior, setting.power)
+    log_p = log_target(grouped.rows, group, grouped.prior, setting.power, workers)
     n_new = true_number(n_held, corpus.n_known, calibrated.scores, state)
     return Draw(state.n_sweeps, corpus.n_known + n_held, n_new, n_held, log_p, state.setting)
 
@@ -235,20 +240,27 @@ def dump(state: CalibratedState) -> bytes:
     return pack(facts, arrays)
 
 
-def load(corpus: Corpus, calibrated: Calibration, data: bytes) -> CalibratedState:
-    """The state that was dumped. Raises CheckpointError for another corpus or damaged bytes."""
+def load(
+    corpus: Corpus, calibrated: Calibration, data: bytes, workers: Workers | None = None
+) -> CalibratedState:  # fmt: skip
+    """The state that was dumped. Raises CheckpointError for another corpus or damaged bytes.
+
+    Without workers nothing interrupts it.
+    """
     facts, arrays = unpack(data)
     if facts["corpus"] != fingerprint(corpus):
         raise CheckpointError("the checkpoint belongs to another corpus")
     try:
-        state = restored(calibrated, facts, arrays)
+        state = restored(calibrated, facts, arrays, workers or Workers())
         check(corpus, calibrated, state)
     except (KeyError, IndexError, ValueError) as error:
         raise CheckpointError(f"the checkpoint does not fit: {error!r}") from error
     return state
 
 
-def restored(calibrated: Calibration, facts: Mapping[str, Any], arrays: Arrays) -> CalibratedState:
+def restored(
+    calibrated: Calibration, facts: Mapping[str, Any], arrays: Arrays, workers: Workers
+) -> CalibratedState:  # fmt: skip
     """The state of these facts and arrays; the atoms' counts are counted again."""
     part = calibrated.new_side
     atoms = {}
@@ -256,7 +268,7 @@ def restored(calibrated: Calibration, facts: Mapping[str, Any], arrays: Arrays) 
         atom = arrays[f"atom_{i}"].astype(np.int64)
         own = atom[part.documents].astype(np.int32)
         values = calibrated.values[weighting][part.entries]
-        counts = count(part.bags, values, own, int(own.max(initial=0)) + 1)
+        counts = count(part.bags, values, own, int(own.max(initial=0)) + 1, workers)
         rows = atom_rows(counts)
         prior = word_prior(rows.word_totals, smoothing, has_background)
         atoms[weighting, has_background, smoothing] = Grouped(atom, rows, prior)

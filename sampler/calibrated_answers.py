@@ -44,14 +44,14 @@ def conclude(
 
     `traces` has kept draws float64[C, S] of quantities by name.
     """
-    pooled = pooling.pool(corpus, [state.tally for state in states])
+    pooled = pooling.pool(corpus, [state.tally for state in states], workers)
     refined = refine(
         calibrated.bags, corpus.labels, pooled.consensus.category, pooled.consensus.n_categories, hyperparameters,
         calibrated.seed, workers,
     )  # fmt: skip
     consensus, column = consensus_of(refined, corpus.labels, corpus.n_known)
-    chains = [pooling.read(corpus, state.tally) for state in states]
-    stability, category_stability = pooling.stability(corpus, consensus, chains)
+    chains = pooling.read_all(corpus, [state.tally for state in states], workers)
+    stability, category_stability = pooling.stability(corpus, consensus, chains, workers)
     consensus = reckon_with(consensus, corpus.n_known, category_stability, calibrated.scores.blind_share)
     answered = pooled._replace(consensus=consensus, stability=stability, category_stability=category_stability)
     verdict = pooling.verdict(answered, traces)

@@ -55,7 +55,7 @@ def atom_run(
     for smoothing in hyperparameters.smoothings:
         prior = np.full(bags.n_words, smoothing)
         settled = settle(part, values[entries], seeds, prior, hyperparameters.n_atom_sweeps, (seed, number), workers)
-        counts = count(part, values[entries], settled, int(settled.max()) + 1)
+        counts = count(part, values[entries], settled, int(settled.max()) + 1, workers)
         atom = assign(bags, values, counts, prior, workers)
         atom[sample] = settled
         found.append(atom)
@@ -148,9 +148,10 @@ class Calibration(NamedTuple):
 
 
 def read(
-    corpus: Corpus, hyperparameters: CalibratedHyperparameters, seed: int, done: list[Arrays]
+    corpus: Corpus, hyperparameters: CalibratedHyperparameters, seed: int, done: list[Arrays],
+    workers: Workers | None = None,
 ) -> Calibration:  # fmt: skip
-    """Read the calibration from the results of all steps."""
+    """Read the calibration from the results of all steps. Without workers nothing interrupts it."""
     bags, learned = bag(corpus), learned_in(done)
     known_side, new_side = (granularity.side(number, bags, learned, hyperparameters, seed) for number in SIDES)
     groups: dict[int, list[Array]] = {KNOWN: [], NEW: []}
@@ -158,6 +159,6 @@ def read(
         side = (first - 1) // len(VARIANTS) % len(SIDES)
         groups[side].append(np.concatenate([step["groups"] for step in done[first : first + len(VARIANTS)]]))
     labels = corpus.labels[known_side.documents[granularity.labeled_of(known_side, corpus.labels)]]
-    scores = granularity.score(groups[KNOWN], labels, corpus.n_known, groups[NEW], hyperparameters)
+    scores = granularity.score(groups[KNOWN], labels, corpus.n_known, groups[NEW], hyperparameters, workers)
     values = tuple(effective_counts(bags, w, hyperparameters.effective_length) for w in range(WEIGHTINGS))
     return Calibration(bags, values, learned, new_side, granularity.settings(hyperparameters), scores, seed)

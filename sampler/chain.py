@@ -26,12 +26,17 @@ KERNELS: dict[Kernel, type[State]] = {
 
 
 def start(
-    corpus: Corpus, hyperparameters: Hyperparameters, seed: int, chain: int, kernel: Kernel = DEFAULT_KERNEL
+    corpus: Corpus,
+    hyperparameters: Hyperparameters,
+    seed: int,
+    chain: int,
+    kernel: Kernel = DEFAULT_KERNEL,
+    workers: Workers | None = None,
 ) -> State:
     """A chain before its first sweep, with concentrations at their prior means.
 
     Raises ValueError for a corpus that is malformed, has no token or too many, and for a model that the kernel
-    cannot draw from.
+    cannot draw from. Without workers the caller's thread does all.
     """
     check_kernel(kernel, hyperparameters)
     validate(corpus)
@@ -50,7 +55,7 @@ def start(
         tally=no_tally(),
         digest=first_digest(mark, hyperparameters, seed, chain, kernel),
     )
-    state = KERNELS[kernel].start(corpus, hyperparameters, course)
+    state = KERNELS[kernel].start(corpus, hyperparameters, course, workers or Workers())
     state.identity[: corpus.n_known] = np.arange(corpus.n_known)
     name_new_categories(state)
     return state
@@ -59,7 +64,8 @@ def start(
 def sweep(corpus: Corpus, hyperparameters: Hyperparameters, state: State, workers: Workers | None = None) -> Draw:
     """Advance the chain by one sweep: the steps of its kernel, then gamma and alpha.
 
-    The draws do not depend on the workers. Without any, the caller's thread does all.
+    The draws do not depend on the workers. Without any, the caller's thread does all. A state whose sweep was
+    Interrupted is of no more use.
     """
     state.n_sweeps += 1
     state.sweep(corpus, hyperparameters, workers)

@@ -3,6 +3,7 @@
 Topics phi, categories theta and the measures G are integrated out. Equation numbers are the paper's.
 Every kernel draws one number per visited token or table, at a position that is the token or the table
 itself, so a kernel that was left for want of room goes on where it stopped and draws the same.
+Kernels give up when the flag `stop` is raised (sampler.workers); what they leave then is of no use.
 """
 
 import math
@@ -13,6 +14,7 @@ from numba import njit
 from sampler.assignments import EMPTY, has_room, open_category
 from sampler.corpus import UNLABELED
 from sampler.streams import pick, uniform
+from sampler.workers import is_raised
 
 
 @njit(cache=True, nogil=True)
@@ -78,7 +80,7 @@ def table_weights(assignments, counts, tables, n_tables, topic, new_table, gamma
 
 
 @njit(cache=True, nogil=True)
-def sample_tables(corpus, assignments, counts, alpha, gamma, zeta, key, start):
+def sample_tables(corpus, assignments, counts, alpha, gamma, zeta, key, start, stop):
     """Resample the table of every token of the unlabeled documents, equations (3) to (5), in place.
 
     Begins with token `start` and returns N, or the token at which no slot was free for a new category:
@@ -96,6 +98,8 @@ def sample_tables(corpus, assignments, counts, alpha, gamma, zeta, key, start):
             continue
         n_tables = occupied_tables(corpus, counts, d, tables)
         for i in range(max(start, corpus.offsets[d]), corpus.offsets[d + 1]):
+            if is_raised(stop):
+                return corpus.words.size
             if not room:
                 return i
             topic = assignments.topic[i]
@@ -190,7 +194,7 @@ def category_log_weights(counts, gamma, zeta, exact, topics, ranks, n, log_weigh
 
 
 @njit(cache=True, nogil=True)
-def sample_categories(corpus, assignments, counts, gamma, zeta, exact, key, start):
+def sample_categories(corpus, assignments, counts, gamma, zeta, exact, key, start, stop):
     """Resample the category of every table of the unlabeled documents, equation (6), in place.
 
     Begins with slot `start` and returns N, or the slot at which no slot was free for a new category:
@@ -207,6 +211,8 @@ def sample_categories(corpus, assignments, counts, gamma, zeta, exact, key, star
         for slot in range(max(start, corpus.offsets[d]), corpus.offsets[d + 1]):
             if counts.table_tokens[slot] == 0:
                 continue
+            if is_raised(stop):
+                return corpus.words.size
             if not has_room(corpus, counts):
                 return slot
             n = gather_table(corpus, assignments, d, slot, topics, ranks, seen)
@@ -247,12 +253,14 @@ def topic_weights(category_topic, word_topic, zeta, beta, scale, weights):
 
 
 @njit(cache=True, nogil=True)
-def sample_topics(corpus, assignments, counts, zeta, beta, key):
+def sample_topics(corpus, assignments, counts, zeta, beta, key, stop):
     """Resample the topic of every token, labeled documents too, equation (7), in place. O(N L) time."""
     n_words, n_topics = counts.word_topic.shape
     scale = 1.0 / (n_words * beta + counts.topic_tokens)
     weights = np.empty(n_topics)
     for i in range(corpus.words.size):
+        if is_raised(stop):
+            return
         word = corpus.words[i]
         category = assignments.category[assignments.table[i]]
         topic = assignments.topic[i]

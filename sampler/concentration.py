@@ -12,7 +12,7 @@ from sampler.corpus import Array
 from sampler.draws import gamma as draw_gamma
 from sampler.hyperparameters import Hyperparameters
 from sampler.streams import branch, uniform
-from sampler.workers import Workers, pieces_of, take
+from sampler.workers import Workers, take
 
 N_BLOCKS = 64  # of documents: sums are made within a block, then over the blocks
 
@@ -32,7 +32,7 @@ def resample_alpha(
     """
     workers, key = workers or Workers(), rng.integers(2**64, dtype=np.uint64)
     sums = np.zeros((N_BLOCKS, 2))
-    pieces = pieces_of(workers.cut(np.arange(N_BLOCKS + 1)))
+    pieces = workers.pieces(workers.cut(np.arange(N_BLOCKS + 1)))
     workers.run(lambda worker: draw_auxiliaries(alpha, lengths, key, pieces, sums))
     log_fractions, successes = sums.sum(axis=0)
     shape = hyperparameters.alpha_shape + n_tables - successes

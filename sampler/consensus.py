@@ -7,6 +7,7 @@ from scipy.sparse import coo_array, csc_array
 
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.state import Tally
+from sampler.workers import Workers
 
 NONE = -1  # no category, or no runner-up
 RELEVANCE = 0.6  # weight of a word's probability against its lift (Sievert and Shirley 2014)
@@ -73,13 +74,16 @@ def index_categories(n_known: int, answers: Array, identities: Array) -> Array:
     return index
 
 
-def top_words(corpus: Corpus, consensus: Consensus, n: int) -> list[list[tuple[int, int]]]:
+def top_words(
+    corpus: Corpus, consensus: Consensus, n: int, workers: Workers | None = None
+) -> list[list[tuple[int, int]]]:
     """For each category up to `n` words with the number of its documents that hold them, best first.
 
     Words are ranked by relevance, RELEVANCE log p(w | k) + (1 - RELEVANCE) log p(w | k) / p(w), over
     the documents that the category answers for, labeled ones too; words of one document in a category of
-    several are left out.
+    several are left out. Without workers nothing interrupts it.
     """
+    workers = workers or Workers()
     document = np.repeat(np.arange(corpus.n_documents), corpus.lengths)
     tokens = np.bincount(corpus.words, minlength=corpus.n_words)
     ones = np.ones(corpus.n_tokens, np.int64)
@@ -87,6 +91,7 @@ def top_words(corpus: Corpus, consensus: Consensus, n: int) -> list[list[tuple[i
     counts = coo_array((ones, (document, corpus.words)), shape=shape).tocsr()
     ranked = []
     for category in range(consensus.n_categories):
+        workers.check()
         rows = csc_array(counts[np.flatnonzero(consensus.category == category)])
         in_category = np.asarray(rows.sum(axis=0)).ravel()
         holders = np.diff(rows.indptr)

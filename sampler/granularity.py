@@ -101,13 +101,15 @@ def settled(
     """The atoms int32[n] of a side's documents, and their counts; `values` are its effective counts float32[E]."""
     prior = word_prior(word_totals(part.bags, values), smoothing, has_background)
     atom = settle(part.bags, values, seeds, prior, hyperparameters.n_atom_sweeps, address, workers)
-    return atom, atom_rows(count(part.bags, values, atom, int(atom.max(initial=0)) + 1))
+    return atom, atom_rows(count(part.bags, values, atom, int(atom.max(initial=0)) + 1, workers))
 
 
-def group_by_power(rows: AtomRows, prior: Array, powers: list[float], address: tuple[int, int]) -> Array:
+def group_by_power(
+    rows: AtomRows, prior: Array, powers: list[float], address: tuple[int, int], workers: Workers
+) -> Array:
     """int64[powers, A]: groups of atoms at each power, each from those of the power before; at first all are apart."""
     key = streams.stream(*address, 0, Step.GROUPS)
-    return regroup(rows, np.arange(rows.size.size), prior, powers, REGROUPINGS, key)
+    return regroup(rows, np.arange(rows.size.size), prior, powers, REGROUPINGS, key, workers=workers)
 
 
 def group_side(
@@ -142,7 +144,7 @@ def group_all(
 
     def group(worker: int, first: int, end: int) -> None:
         for i in range(first, end):
-            found[i] = group_by_power(*pairs[i], powers, address)
+            found[i] = group_by_power(*pairs[i], powers, address, workers)
 
     workers.share(group, [(i, i + 1) for i in range(len(pairs))])
     return found
@@ -169,18 +171,19 @@ class Scores(NamedTuple):
 
 
 def score(
-    known: list[Array], labels: Array, n_known: int, new: list[Array], hyperparameters: CalibratedHyperparameters
-) -> Scores:
+    known: list[Array], labels: Array, n_known: int, new: list[Array], hyperparameters: CalibratedHyperparameters,
+    workers: Workers | None = None,
+) -> Scores:  # fmt: skip
     """Score all settings by their groups int[S, n] from each start: of labeled documents, and of the new side."""
+    workers = workers or Workers()
     all_settings = settings(hyperparameters)
     can_tell = n_known > 1 and labels.size > 0  # one category alone is given back best by never parting anything
-    given_back = np.array(
-        [
-            np.mean([balanced(labels, groups[s], n_known) for groups in known]) if can_tell else 0.0
-            for s in range(len(all_settings))
-        ]
-    )
-    stability = np.array([agreement([groups[s] for groups in new]) for s in range(len(all_settings))])
+    given_back, stability = np.zeros(len(all_settings)), np.zeros(len(all_settings))
+    for s in range(len(all_settings)):
+        workers.check()
+        if can_tell:
+            given_back[s] = np.mean([balanced(labels, groups[s], n_known) for groups in known])
+        stability[s] = agreement([groups[s] for groups in new], workers)
     power = np.array([setting.power for setting in all_settings])
     total = (
         given_back
@@ -195,6 +198,7 @@ def score(
     found, parts, right = (np.zeros((total.size, len(known)), kind) for kind in (np.int64, np.int64, np.float64))
     for i, groups in enumerate(known):
         for s in kept:
+            workers.check()
             found[s, i], parts[s, i], right[s, i] = come_back(labels, groups[s], n_known)
     return Scores(given_back, stability, total, weight / weight.sum(), found, parts, right)
 
@@ -238,14 +242,15 @@ def balanced(labels: Array, groups: Array, n_known: int) -> float:
     return float((nmi + rand) / 2.0)
 
 
-def agreement(partitions: list[Array]) -> float:
+def agreement(partitions: list[Array], workers: Workers | None = None) -> float:
     """Mean adjusted Rand index over pairs of starts; 0 for a pair of which one leaves everything together.
 
     A setting that never parts anything agrees with itself for no reason.
     """
-    found = []
+    workers, found = workers or Workers(), []
     for i, first in enumerate(partitions):
         for second in partitions[:i]:
+            workers.check()
             is_parted = first.size > 0 and first.min() < first.max() and second.min() < second.max()
             found.append(ari(first, second) if is_parted else 0.0)
     return float(np.mean(found))

@@ -20,6 +20,7 @@ from numba import njit
 from sampler import streams
 from sampler.atoms import Atoms
 from sampler.corpus import Array
+from sampler.workers import Workers, is_raised
 
 SLIGHT = 1e-6  # a count below it is what rounding left
 
@@ -82,7 +83,7 @@ def no_gains(n_atoms: int) -> Gains:
 
 def regroup(
     rows: AtomRows, group: Array, prior: Array, powers: Sequence[float], n_sweeps: int, key: np.uint64,
-    gains: Gains | None = None,
+    gains: Gains | None = None, workers: Workers | None = None,
 ) -> Array:  # fmt: skip
     """int64[powers, A]: the groups after some Gibbs sweeps at each power, each from the groups at the one before.
 
@@ -90,10 +91,11 @@ def regroup(
     order of their first atoms. `gains` are those of `group`, and then those of the last groups; they save time and
     change nothing.
     """
-    group, gains = group.astype(np.int64), gains or no_gains(group.size)
+    workers, group, gains = workers or Workers(), group.astype(np.int64), gains or no_gains(group.size)
     found = np.empty((len(powers), group.size), np.int64)
     for power, after in zip(powers, found, strict=True):
-        sample_groups(*rows, group, prior, power, n_sweeps, key, *gains)
+        sample_groups(*rows, group, prior, power, n_sweeps, key, *gains, workers.stop)
+        workers.check()
         old, new = np.unique(group), in_order(group)
         columns = np.full(gains.gain.shape[1], -1)
         columns[new] = group
@@ -114,12 +116,12 @@ def in_order(group: Array) -> Array:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def sample_groups(
-    offsets, words, counts, total, size, n_words, group, prior, omega, n_sweeps, key, gain, is_known
+    offsets, words, counts, total, size, n_words, group, prior, omega, n_sweeps, key, gain, is_known, stop
 ):  # fmt: skip
     """Gibbs sweeps over atoms, in place. O(changes M) time beyond gains that are not known, O(V G) memory.
 
     A group's sums are made anew, atom after atom, when it has changed: so a gain is the same number whether it was
-    known or not.
+    known or not. Gives up when the flag `stop` is raised.
     """
     n_atoms = size.size
     n_groups = n_atoms + 1
@@ -133,6 +135,8 @@ def sample_groups(
     position = 0
     for _ in range(n_sweeps):
         for a in range(n_atoms):
+            if is_raised(stop):
+                return
             own, empty = group[a], -1
             for g in range(n_groups):
                 rest = group_size[g] - size[a] if g == own else group_size[g]
@@ -142,6 +146,8 @@ def sample_groups(
                         empty = g
                     continue
                 if not is_known[a, g]:
+                    if is_raised(stop):
+                        return
                     if sums.shape[0] == 0:
                         sums = np.zeros((n_groups, n_words))
                     if not is_made[g]:
@@ -196,17 +202,24 @@ def evidence_gain(offsets, words, counts, atom, total, sums, group_total, is_mem
     return gain
 
 
-def log_target(rows: AtomRows, group: Array, prior: Array, omega: float) -> float:
+def log_target(
+    rows: AtomRows, group: Array, prior: Array, omega: float, workers: Workers | None = None
+) -> float:  # fmt: skip
     """log p(partition) up to a constant: the sum over groups of evidence and omega log Gamma(m_g)."""
-    return float(target(*rows, group.astype(np.int64), prior, omega))
+    workers = workers or Workers()
+    log_p = float(target(*rows, group.astype(np.int64), prior, omega, workers.stop))
+    workers.check()
+    return log_p
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def target(offsets, words, counts, total, size, n_words, group, prior, omega):
-    """See `log_target`."""
+def target(offsets, words, counts, total, size, n_words, group, prior, omega, stop):
+    """See `log_target`; gives up when the flag `stop` is raised."""
     log_p, all_prior = 0.0, prior.sum()
     sums = np.empty(n_words)
     for g in range(group.max() + 1):
+        if is_raised(stop):
+            break
         sums[:] = 0.0
         group_total, group_size = 0.0, 0.0
         for a in range(group.size):

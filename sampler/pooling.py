@@ -17,6 +17,7 @@ from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.diagnostics import MIN_DRAWS, Draws, effective_size, r_hat, tail_effective_size
 from sampler.metrics import ari
 from sampler.state import Tally
+from sampler.workers import Workers
 
 SIMILAR = 0.5  # Jaccard index from which on a new category is carried over to another chain's
 SLIGHT = 0.1  # a smaller part of a category's documents is chance, and would fill a row of K entries a document
@@ -71,20 +72,30 @@ class Verdict:
     reasons: tuple[str, ...]
 
 
-def pool(corpus: Corpus, tallies: Sequence[Tally]) -> Pooled:
+def pool(corpus: Corpus, tallies: Sequence[Tally], workers: Workers | None = None) -> Pooled:
     """The answer of the chains that kept these tallies: each probability is the mean over chains.
 
     One chain, or equal ones, answer as `conclude` does. O(entries of all tallies + K_c K) time and memory. Raises
-    ValueError for no chain, and for one without a kept draw.
+    ValueError for no chain, and for one without a kept draw. Without workers nothing interrupts it.
     """
+    workers = workers or Workers()
     without = [number for number, tally in enumerate(tallies) if tally.n_draws == 0]
     if without or not tallies:
         raise ValueError(f"of {len(tallies)} chains those numbered {without} have kept no draw")
-    chains = [read(corpus, tally) for tally in tallies]
-    agreed = agreement([chain.category for chain in chains])
+    chains = read_all(corpus, tallies, workers)
+    agreed = agreement([chain.category for chain in chains], workers)
     order = np.argsort(-np.round(agreed.mean(axis=1), 12), kind="stable")  # rounded: equal means may differ in a bit
-    consensus = conclude(corpus, merge([chains[c] for c in order], corpus.n_known))
-    return Pooled(consensus, int(order[0]), agreed, *stability(corpus, consensus, chains))
+    consensus = conclude(corpus, merge([chains[c] for c in order], corpus.n_known, workers))
+    return Pooled(consensus, int(order[0]), agreed, *stability(corpus, consensus, chains, workers))
+
+
+def read_all(corpus: Corpus, tallies: Sequence[Tally], workers: Workers) -> list[Answers]:
+    """The answers of all chains, without the labels."""
+    chains = []
+    for tally in tallies:
+        workers.check()
+        chains.append(read(corpus, tally))
+    return chains
 
 
 def read(corpus: Corpus, tally: Tally) -> Answers:
@@ -108,23 +119,26 @@ def overlap(first: Array, second: Array, weight: Array) -> Overlap:
     return Overlap(row, column, table.data, table.data / (rows[row] + columns[column] - table.data))
 
 
-def agreement(partitions: Sequence[Array]) -> Array:
+def agreement(partitions: Sequence[Array], workers: Workers) -> Array:
     """float64[C, C]: adjusted Rand index of each two partitions int[D], blind to names.
 
     A document that is NONE in either is left out; 1 if none is left.
     """
     agreed = np.eye(len(partitions))
     for a, b in combinations(range(len(partitions)), 2):
+        workers.check()
         both = (partitions[a] != NONE) & (partitions[b] != NONE)
         agreed[a, b] = agreed[b, a] = ari(partitions[a][both], partitions[b][both]) if both.any() else 1.0
     return agreed
 
 
-def merge(chains: Sequence[Answers], n_known: int) -> Tally:
+def merge(chains: Sequence[Answers], n_known: int, workers: Workers) -> Tally:
     """The mean over chains of their shares, the reference first, as a tally of SHARES draws."""
-    divisions, counts = carry(chains, n_known)
-    first, *others = (chain.shares @ division for chain, division in zip(chains, divisions, strict=True))
-    total = sum(others, start=first)
+    divisions, counts = carry(chains, n_known, workers)
+    total = chains[0].shares @ divisions[0]
+    for chain, division in zip(chains[1:], divisions[1:], strict=True):
+        workers.check()
+        total = total + chain.shares @ division
     total.sort_indices()
     document = np.repeat(np.arange(total.shape[0], dtype=np.int32), np.diff(total.indptr))
     hits = np.rint(total.data * (SHARES / len(chains))).astype(np.int32)
@@ -132,7 +146,7 @@ def merge(chains: Sequence[Answers], n_known: int) -> Tally:
     return Tally(SHARES, document[kept], total.indices[kept].astype(np.int64), hits[kept])
 
 
-def carry(chains: Sequence[Answers], n_known: int) -> tuple[list[csr_array], Array]:
+def carry(chains: Sequence[Answers], n_known: int, workers: Workers) -> tuple[list[csr_array], Array]:
     """How the categories of each chain are divided over the n of all, float64[K_c, n], and which of these count.
 
     Known categories are themselves. A new category is compared with the new ones of one earlier chain after another,
@@ -149,6 +163,7 @@ def carry(chains: Sequence[Answers], n_known: int) -> tuple[list[csr_array], Arr
         division = lil_array((chain.n_categories, counts.size))
         rest = np.arange(n_known, chain.n_categories)
         for earlier, offset, offered in zip(chains, offsets, kept, strict=False):
+            workers.check()
             category, other, share = divide(chain, earlier, rest, offered)
             division[category, other + offset] = share
             counts[other + offset] = True
@@ -175,7 +190,7 @@ def divide(chain: Answers, earlier: Answers, categories: Array, offered: Array) 
     return category, other, shared / np.bincount(category, shared)[category]
 
 
-def stability(corpus: Corpus, consensus: Consensus, chains: Sequence[Answers]) -> tuple[Array, Array]:
+def stability(corpus: Corpus, consensus: Consensus, chains: Sequence[Answers], workers: Workers) -> tuple[Array, Array]:
     """How much of its company a document keeps, float64[D], and a category of its documents, float64[K].
 
     Let J be the Jaccard index of the documents that have a pooled category as their answer, and of those that have one
@@ -187,6 +202,7 @@ def stability(corpus: Corpus, consensus: Consensus, chains: Sequence[Answers]) -
     pooled = np.where(is_labeled, NONE, consensus.category)
     of_document, of_category = np.zeros(corpus.n_documents), np.zeros(consensus.n_categories)
     for chain in chains:
+        workers.check()
         table = overlap(pooled, chain.category, np.ones(pooled.size))
         may_match = (table.first == table.second) | (np.minimum(table.first, table.second) >= corpus.n_known)
         alike = np.zeros((consensus.n_categories, chain.n_categories))

@@ -42,12 +42,12 @@ def power_step(
     """
     hidden_corpus = hide(corpus, category)
     done = calibration_steps.all_steps(hidden_corpus, hyperparameters, seed, runs, workers)
-    calibration = calibration_steps.read(hidden_corpus, hyperparameters, seed, done)
+    calibration = calibration_steps.read(hidden_corpus, hyperparameters, seed, done, workers)
     hidden = np.flatnonzero((corpus.labels == category) & ~bag(corpus).is_empty)
     state = calibrated.start(hidden_corpus, hyperparameters, calibration, seed, 0, workers)
     numbers, seen = [], []
     for _ in range(N_SWEEPS):
-        draw = calibrated.sweep(hidden_corpus, calibration, state)
+        draw = calibrated.sweep(hidden_corpus, calibration, state, workers)
         if state.n_sweeps > BURN_IN:
             calibrated.keep(hidden_corpus, calibration, state)
             numbers.append(draw.n_categories)

@@ -53,7 +53,7 @@ def propensity(
     probability = cross_fit(
         rows, target, n_known + 1, trained, fold, hyperparameters.known_penalty, 0.0, weights, workers
     ).astype(np.float64)
-    category = among_known(rows, labels, n_known, trained & is_labeled, hyperparameters)
+    category = among_known(rows, labels, n_known, trained & is_labeled, hyperparameters, workers)
     labeled = calibrated(1.0 - probability[:, n_known], is_labeled, ~bags.is_empty)
     rate = labeling_rate(labeled[~bags.is_empty], is_labeled[~bags.is_empty])
     known = np.minimum(labeled / rate, MOST_SURE)
@@ -66,15 +66,17 @@ def propensity(
 
 
 def among_known(
-    rows: Rows, labels: Array, n_known: int, trained: Array, hyperparameters: CalibratedHyperparameters
-) -> Array:
+    rows: Rows, labels: Array, n_known: int, trained: Array, hyperparameters: CalibratedHyperparameters,
+    workers: Workers,
+) -> Array:  # fmt: skip
     """int64[D]: which known category it is, if it is one, as the labeled documents bool[D] `trained` have it."""
     documents = np.flatnonzero(trained)
     weights, target = no_weights(rows, n_known, 1)[0], labels[documents].astype(np.int64)
     given = penalties(target, n_known, hyperparameters.category_penalty, hyperparameters.balance)
-    fit(*rows[:3], documents, target, n_known, given, weights)
+    fit(*rows[:3], documents, target, n_known, given, weights, workers.stop)
     probability = np.zeros((labels.size, n_known), np.float32)
-    predict(*rows[:3], np.arange(labels.size), weights, probability)
+    predict(*rows[:3], np.arange(labels.size), weights, probability, workers.stop)
+    workers.check()
     return np.asarray(probability.argmax(axis=1))
 
 

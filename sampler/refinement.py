@@ -57,17 +57,19 @@ def refine(
         if number <= hyperparameters.n_refinements:
             category = np.where(is_labeled, labels, probability.argmax(axis=1))
     probability[~has_words] = 0.0
-    temperature = fit_temperature(probability, labels, is_labeled & has_words)
+    temperature = fit_temperature(probability, labels, is_labeled & has_words, workers)
     return Refined(np.where(has_words, category, NONE).astype(np.int32), cooled(probability, temperature), temperature)
 
 
-def fit_temperature(probability: Array, labels: Array, held_back: Array) -> float:
+def fit_temperature(probability: Array, labels: Array, held_back: Array, workers: Workers | None = None) -> float:
     """The t for which p^(1/t), made to sum to 1, gives the labels of documents bool[D] the least log loss."""
     own, rows = labels[held_back], np.log(np.maximum(probability[held_back].astype(np.float64), TINY))
     if own.size == 0:
         return 1.0
+    workers = workers or Workers()
 
     def log_loss(log_t: float) -> float:
+        workers.check()
         scaled = rows / np.exp(log_t)
         scaled -= scaled.max(axis=1, keepdims=True)
         normalized = scaled[np.arange(own.size), own] - np.log(np.exp(scaled).sum(axis=1))

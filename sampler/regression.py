@@ -17,7 +17,7 @@ from sampler.blocks import padded
 from sampler.corpus import Array
 from sampler.lanes import LANES
 from sampler.streams import Step
-from sampler.workers import Workers
+from sampler.workers import Workers, is_raised
 
 HISTORY = 8  # pairs of steps and changes of the gradient that BFGS remembers
 MAX_ITERATIONS = 80
@@ -78,8 +78,9 @@ def cross_fit(
         for f in range(first, end):
             learned, judged = np.flatnonzero(trained & (fold != f)), np.flatnonzero(fold == f)
             told = target[learned].astype(np.int64)
-            fit(*rows[:3], learned, told, n_targets, penalties(told, n_targets, penalty, balance), weights[f])
-            predict(*rows[:3], judged, weights[f], probabilities)
+            given = penalties(told, n_targets, penalty, balance)
+            fit(*rows[:3], learned, told, n_targets, given, weights[f], workers.stop)
+            predict(*rows[:3], judged, weights[f], probabilities, workers.stop)
 
     workers.share(fit_fold, [(f, f + 1) for f in range(len(weights))])
     return probabilities
@@ -160,12 +161,14 @@ def soften(score, n_targets):
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=True)
-def loss(offsets, columns, values, documents, target, n_targets, penalties, weights, gradient):
-    """What is minimized, and its gradient, float32 as the weights."""
+def loss(offsets, columns, values, documents, target, n_targets, penalties, weights, gradient, stop):
+    """What is minimized, and its gradient, float32 as the weights; neither if the flag `stop` is raised."""
     gradient[:] = 0.0
     score = np.zeros((1, weights.shape[1]), np.float32)
     total = 0.0
     for i in range(documents.size):
+        if is_raised(stop):
+            return total
         d = documents[i]
         scores_of(columns, values, offsets[d], offsets[d + 1], weights, score)
         own = score[0, target[i]]
@@ -187,15 +190,20 @@ def loss(offsets, columns, values, documents, target, n_targets, penalties, weig
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def fit(offsets, columns, values, documents, target, n_targets, penalties, weights):
-    """Minimize the loss over the weights float32[n_columns + 1, T'], in place; `penalties` are the C_t float32[T]."""
+def fit(offsets, columns, values, documents, target, n_targets, penalties, weights, stop):
+    """Minimize the loss over the weights float32[n_columns + 1, T'], in place; `penalties` are the C_t float32[T].
+
+    Gives up when the flag `stop` is raised.
+    """
     gradient, new_gradient, new_weights = np.empty_like(weights), np.empty_like(weights), np.empty_like(weights)
     steps, changes = np.empty((HISTORY, *weights.shape), np.float32), np.empty((HISTORY, *weights.shape), np.float32)
     rho = np.zeros(HISTORY)
     n_kept, head = 0, 0
-    value = loss(offsets, columns, values, documents, target, n_targets, penalties, weights, gradient)
+    value = loss(offsets, columns, values, documents, target, n_targets, penalties, weights, gradient, stop)
     for _ in range(MAX_ITERATIONS):
-        direction = downhill(gradient, steps, changes, rho, n_kept, head)
+        direction = downhill(gradient, steps, changes, rho, n_kept, head, stop)
+        if is_raised(stop):
+            return
         slope = dot(gradient, direction)
         if slope >= 0.0:
             return
@@ -205,8 +213,10 @@ def fit(offsets, columns, values, documents, target, n_targets, penalties, weigh
             new_weights[:] = weights
             add_scaled(new_weights, length, direction)
             new_value = loss(
-                offsets, columns, values, documents, target, n_targets, penalties, new_weights, new_gradient
+                offsets, columns, values, documents, target, n_targets, penalties, new_weights, new_gradient, stop
             )
+            if is_raised(stop):
+                return
             if new_value <= value + 1e-4 * length * slope:
                 break
             length *= 0.5
@@ -230,31 +240,40 @@ def fit(offsets, columns, values, documents, target, n_targets, penalties, weigh
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def downhill(gradient, steps, changes, rho, n_kept, head):
-    """Minus the inverse Hessian, as remembered, times the gradient: the two loops of the algorithm."""
+def downhill(gradient, steps, changes, rho, n_kept, head, stop):
+    """Minus the inverse Hessian, as remembered, times the gradient: the two loops of the algorithm.
+
+    Gives up when the flag `stop` is raised.
+    """
     direction = -gradient
     if n_kept == 0:
         direction *= np.float32(1.0 / max(1.0, math.sqrt(dot(gradient, gradient))))
         return direction
     part = np.empty(HISTORY)
     for i in range(n_kept):
+        if is_raised(stop):
+            return direction
         h = (head - 1 - i) % HISTORY
         part[h] = rho[h] * dot(steps[h], direction)
         add_scaled(direction, -part[h], changes[h])
     last = (head - 1) % HISTORY
     direction *= np.float32(1.0 / (rho[last] * dot(changes[last], changes[last])))
     for i in range(n_kept):
+        if is_raised(stop):
+            return direction
         h = (head - n_kept + i) % HISTORY
         add_scaled(direction, part[h] - rho[h] * dot(changes[h], direction), steps[h])
     return direction
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def predict(offsets, columns, values, documents, weights, probabilities):
-    """Write the probabilities of the targets, float32[D, T], for some documents."""
+def predict(offsets, columns, values, documents, weights, probabilities, stop):
+    """Write the probabilities of the targets, float32[D, T], for some documents, unless the flag `stop` is raised."""
     n_targets = probabilities.shape[1]
     score = np.zeros((1, weights.shape[1]), np.float32)
     for i in range(documents.size):
+        if is_raised(stop):
+            return
         d = documents[i]
         scores_of(columns, values, offsets[d], offsets[d + 1], weights, score)
         soften(score, n_targets)

@@ -13,6 +13,7 @@ from numba import njit
 from sampler.blocks import FIXED_POINT, MIXED
 from sampler.corpus import Array
 from sampler.streams import uniform
+from sampler.workers import is_raised
 
 
 class Tables(NamedTuple):
@@ -60,11 +61,11 @@ def gather(bags, placements, u, category, tokens, words):
 
 
 @njit(cache=True, nogil=True)
-def seat(bags, placements, category, concentration, key):
+def seat(bags, placements, category, concentration, key, stop):
     """Draw the tables of all unlabeled tokens of a category, in each document by a Chinese restaurant process.
 
     One number a token, at its position: it names an earlier token, whose table it joins, or opens a table. Topics and
-    ranks are left unwritten.
+    ranks are left unwritten. Once the flag `stop` is raised, the other documents' tokens have no table.
     """
     documents, n_tokens, longest = involved(bags, placements, category)
     first, document = np.empty(n_tokens + 1, np.int64), np.empty(n_tokens, np.int32)
@@ -74,6 +75,8 @@ def seat(bags, placements, category, concentration, key):
     first[0] = 0
     n_tables = 0
     for u in documents:
+        if is_raised(stop):
+            break
         n = gather(bags, placements, u, category, own_token, own_word)
         n_own = 0
         for j in range(n):
@@ -123,10 +126,11 @@ def log_seats(tables):
 
 
 @njit(cache=True, nogil=True)
-def draw_topics(tables, begin, end, drawn, category, key):
+def draw_topics(tables, begin, end, drawn, category, key, stop):
     """Draw the topics of the tokens begin .. end - 1, all in one category, p(l) ∝ theta_l phi_lw. One number a token.
 
-    Word by word, so that the sums over a word's topics are made once.
+    Word by word, so that the sums over a word's topics are made once. Once the flag `stop` is raised, the other
+    words' tokens have none.
     """
     if begin == end:
         return
@@ -145,6 +149,8 @@ def draw_topics(tables, begin, end, drawn, category, key):
     cumulative = np.empty(n_topics)
     first = 0
     for w in range(n_words):
+        if is_raised(stop):
+            break
         if place[w] > first:
             total, counted, size = accumulate(drawn, mixture, w, cumulative), drawn.counted[w], drawn.size[w]
             for p in range(first, place[w]):

@@ -60,6 +60,7 @@ from sampler.corpus import Array
 from sampler.multinomial import multinomial
 from sampler.seating import accumulate, draw_topics, find, join, log_seats, rank_topics, seat
 from sampler.streams import branch, uniform
+from sampler.workers import is_raised
 
 OLD, NEW = 0, 1  # sides
 NOBODY, PINNED = -1, -2  # no category or table to choose; a stayer that is no table
@@ -92,13 +93,13 @@ class Parts(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def attempt(bags, placements, counts, drawn, norm, labeled_tables, alpha, gamma, zeta, n_known, key):
+def attempt(bags, placements, counts, drawn, norm, labeled_tables, alpha, gamma, zeta, n_known, key, stop):
     """Try once to split a category or to merge two, in place; return the Outcome.
 
     `norm` float64[L]: what `drawn.mixture` was divided by. `labeled_tables` int64[S]: labeled documents with a word.
     Only if a split or merge is accepted anything changes: `placements`; category_word, category_tables and log_seats
     of `counts`, not its topics; stick, mixture and chance of the parts in `drawn`. A category that was merged away
-    leaves its slot unused. Raises ValueError if no slot is unused.
+    leaves its slot unused. Raises ValueError if no slot is unused. Gives up when the flag `stop` is raised.
     O(n log L + V L_w) time for n tokens in the categories, L_w the topics of a word, and one pass over all documents.
     """
     choice = branch(key, CHOICE)
@@ -106,21 +107,25 @@ def attempt(bags, placements, counts, drawn, norm, labeled_tables, alpha, gamma,
     old, new, n_new_categories = choose_categories(counts.category_tables, drawn.stick, is_split, n_known, choice)
     if old == NOBODY:
         return IMPOSSIBLE
-    tables = seat(bags, placements, old, alpha * drawn.stick[old], branch(key, SEATS))
+    tables = seat(bags, placements, old, alpha * drawn.stick[old], branch(key, SEATS), stop)
     n_old, n_labeled = tables.document.size, labeled_tables[old]
     if not is_split:
-        tables = join(tables, seat(bags, placements, new, alpha * drawn.stick[new], branch(key, SEATS)))
+        tables = join(tables, seat(bags, placements, new, alpha * drawn.stick[new], branch(key, SEATS), stop))
     mover, stayer = choose_anchors(is_split, n_old, tables.document.size, n_labeled > 0, choice)
-    if mover == NOBODY:
+    if mover == NOBODY or is_raised(stop):
         return IMPOSSIBLE
 
     parts = no_parts(norm.size)
-    draw_topics(tables, 0, tables.first[n_old], drawn, old, branch(key, TOPICS))
-    draw_topics(tables, tables.first[n_old], tables.token.size, drawn, new, branch(key, TOPICS))
+    draw_topics(tables, 0, tables.first[n_old], drawn, old, branch(key, TOPICS), stop)
+    draw_topics(tables, tables.first[n_old], tables.token.size, drawn, new, branch(key, TOPICS), stop)
+    if is_raised(stop):
+        return IMPOSSIBLE
     rank_topics(tables, norm.size)
     add_labeled(tables, tables.first[n_old], counts.category_word, drawn, old, n_labeled, branch(key, LABELED), parts)
     is_new = np.arange(tables.document.size) >= n_old
-    log_chance = allocate(tables, is_new, is_split, mover, stayer, zeta, key, parts)
+    log_chance = allocate(tables, is_new, is_split, mover, stayer, zeta, key, parts, stop)
+    if is_raised(stop):
+        return IMPOSSIBLE
     log_ratio = log_split_ratio(parts, n_labeled, n_new_categories, gamma, zeta, log_chance)
     if uniform(choice, 5) >= math.exp(min(log_ratio if is_split else -log_ratio, 0.0)):
         return SPLIT_REJECTED if is_split else MERGE_REJECTED
@@ -133,7 +138,7 @@ def attempt(bags, placements, counts, drawn, norm, labeled_tables, alpha, gamma,
         move_tables(bags, placements, counts.category_word, tables, is_new, new, old)
         unite(drawn, old, new, parts, zeta, norm, parameters)
     for category in (old, new):
-        seated = seat(bags, placements, category, alpha * drawn.stick[category], branch(key, NEW_SEATS))
+        seated = seat(bags, placements, category, alpha * drawn.stick[category], branch(key, NEW_SEATS), stop)
         counts.category_tables[category] = labeled_tables[category] + seated.document.size
         counts.log_seats[category] = log_seats(seated)
     return SPLIT if is_split else MERGED
@@ -233,7 +238,7 @@ def add_table(tables, t, side, parts):
 
 
 @njit(cache=True, nogil=True)
-def allocate(tables, is_new, is_free, mover, stayer, zeta, key, parts):
+def allocate(tables, is_new, is_free, mover, stayer, zeta, key, parts, stop):
     """Add all tables to the parts: the anchors first, the others in random order; return log q.
 
     Free tables choose their side, which is written into `is_new`; those that are not take the side that it names.
@@ -244,6 +249,8 @@ def allocate(tables, is_new, is_free, mover, stayer, zeta, key, parts):
         add_table(tables, stayer, OLD, parts)
     is_new[mover] = True
     for t in shuffled(is_new.size, branch(key, ORDER)):
+        if is_raised(stop):
+            break
         if t in (mover, stayer):
             continue
         log_odds = log_odds_of_new(tables, t, zeta, parts)

@@ -16,14 +16,18 @@ from sampler.assignments import EMPTY, UNBORN, Assignments, Counts, recount
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.hyperparameters import Hyperparameters
 from sampler.streams import Step, pick, uniform
+from sampler.workers import Workers, is_raised
 
 TOPIC_SWEEPS = 30  # over topics alone, while each unlabeled document is a category of its own
 DOCUMENT_ZETA = 0.1  # instead of zeta then: a document has few topics
 ROUNDS, PASSES = 4, 3  # a round joins categories, then places all documents this often
 SHRINK = 10  # tokens: a short document with a few odd words is not a category of its own
+AT_ONCE = 500_000  # counts that are taken into account without a look at the flag
 
 
-def first_assignments(corpus: Corpus, hyperparameters: Hyperparameters, seed: int, chain: int) -> Assignments:
+def first_assignments(
+    corpus: Corpus, hyperparameters: Hyperparameters, seed: int, chain: int, workers: Workers
+) -> Assignments:
     """Assignments in which each document with a word sits at one table. O(N L K) time a pass.
 
     Topics first, from all documents. Then all unlabeled documents are one new category, and `n_start` of them,
@@ -31,7 +35,7 @@ def first_assignments(corpus: Corpus, hyperparameters: Hyperparameters, seed: in
     documents are placed again and again.
     """
     rest, n_slots = corpus.n_known, corpus.n_known + hyperparameters.n_start + 2
-    topics = first_topics(corpus, hyperparameters, seed, chain)
+    topics = first_topics(corpus, hyperparameters, seed, chain, workers)
     assignments = seated(corpus, topics, np.full(corpus.n_documents, rest), n_slots)
     counts = recount(corpus, assignments, hyperparameters.n_topics)
     documents = np.flatnonzero(corpus.lengths > 0)
@@ -49,17 +53,19 @@ def first_assignments(corpus: Corpus, hyperparameters: Hyperparameters, seed: in
             hyperparameters.zeta,
             hyperparameters.beta,
             key,
+            workers.stop,
         )
+        workers.check()
 
     unlabeled = documents[corpus.labels[documents] == UNLABELED]
     if unlabeled.size:
-        novelty = Novelty(corpus, hyperparameters, counts, unlabeled)
+        novelty = Novelty(corpus, hyperparameters, counts, unlabeled, workers)
         for category in range(rest + 1, rest + 1 + hyperparameters.n_start):
             u = uniform(streams.stream(seed, chain, category, Step.START_NOVELTY), 0)
             place(unlabeled[[novelty.choose(u)]], np.array([category], np.int32))
             novelty.explain(category)
     for round_ in range(ROUNDS):
-        join_categories(corpus, hyperparameters, assignments, counts)
+        join_categories(corpus, hyperparameters, assignments, counts, workers)
         for visit in range(PASSES):
             key = streams.stream(seed, chain, round_ * PASSES + visit, Step.START_ORDER)
             order = documents[np.argsort(streams.uniforms(key, documents.size), kind="stable")]
@@ -67,7 +73,7 @@ def first_assignments(corpus: Corpus, hyperparameters: Hyperparameters, seed: in
     return assignments
 
 
-def first_topics(corpus: Corpus, hyperparameters: Hyperparameters, seed: int, chain: int) -> Array:
+def first_topics(corpus: Corpus, hyperparameters: Hyperparameters, seed: int, chain: int, workers: Workers) -> Array:
     """int32[N]: topics after some sweeps in which each unlabeled document is a category of its own."""
     key = streams.stream(seed, chain, 0, Step.START_TOPICS)
     topics = (streams.uniforms(key, corpus.n_tokens) * hyperparameters.n_topics).astype(np.int32)
@@ -76,7 +82,8 @@ def first_topics(corpus: Corpus, hyperparameters: Hyperparameters, seed: int, ch
     counts = recount(corpus, assignments, hyperparameters.n_topics)
     for visit in range(TOPIC_SWEEPS):
         key = streams.stream(seed, chain, 1 + visit, Step.START_TOPICS)
-        collapsed.sample_topics(corpus, assignments, counts, DOCUMENT_ZETA, hyperparameters.beta, key)
+        collapsed.sample_topics(corpus, assignments, counts, DOCUMENT_ZETA, hyperparameters.beta, key, workers.stop)
+        workers.check()
     return assignments.topic
 
 
@@ -90,21 +97,20 @@ def seated(corpus: Corpus, topics: Array, categories: Array, n_slots: int) -> As
     return Assignments(table, category, topics, np.full(n_slots, UNBORN, np.int64))
 
 
-def join_categories(corpus: Corpus, hyperparameters: Hyperparameters, assignments: Assignments, counts: Counts) -> None:
+def join_categories(
+    corpus: Corpus, hyperparameters: Hyperparameters, assignments: Assignments, counts: Counts, workers: Workers
+) -> None:
     """Join the pair of categories, one of them new, that raises the log joint most, until none does; in place."""
+    zeta = hyperparameters.zeta
     served = np.flatnonzero(counts.category_tables)
     new = served[served >= corpus.n_known]
     while new.size:
-        alone = log_evidence(counts.category_topic[served], counts.category_tables[served], hyperparameters.zeta)
+        alone = evidence_of(counts, served, None, zeta, workers)
         of = dict(zip(served.tolist(), alone, strict=True))
         best, pair = 0.0, None
         for category in new:
             others = served[served != category]
-            together = log_evidence(
-                counts.category_topic[others] + counts.category_topic[category],
-                counts.category_tables[others] + counts.category_tables[category],
-                hyperparameters.zeta,
-            )
+            together = evidence_of(counts, others, category, zeta, workers)
             apart = np.array([of[other] for other in others.tolist()]) + of[int(category)]
             gains = together - apart - np.log(hyperparameters.gamma_mean)
             if gains.size and gains.max() > best:
@@ -119,6 +125,17 @@ def join_categories(corpus: Corpus, hyperparameters: Hyperparameters, assignment
         served, new = served[served != source], new[new != source]
 
 
+def evidence_of(counts: Counts, categories: Array, joined: int | None, zeta: float, workers: Workers) -> Array:
+    """The `log_evidence` of some categories, each joined with one more if there is one."""
+    evidence = np.empty(categories.size)
+    for some in workers.slices(categories.size, AT_ONCE // counts.category_topic.shape[1]):
+        topics, tables = counts.category_topic[categories[some]], counts.category_tables[categories[some]]
+        if joined is not None:
+            topics, tables = topics + counts.category_topic[joined], tables + counts.category_tables[joined]
+        evidence[some] = log_evidence(topics, tables, zeta)
+    return evidence
+
+
 def log_evidence(category_topic: Array, category_tables: Array, zeta: float) -> Array:
     """What each category, int[R, L] and int[R], contributes to the log joint; float64[R], without gamma."""
     n_topics = category_topic.shape[1]
@@ -130,8 +147,11 @@ def log_evidence(category_topic: Array, category_tables: Array, zeta: float) -> 
 class Novelty:
     """How badly the categories so far explain each of some documents, next to the corpus as a whole."""
 
-    def __init__(self, corpus: Corpus, hyperparameters: Hyperparameters, counts: Counts, documents: Array) -> None:
+    def __init__(
+        self, corpus: Corpus, hyperparameters: Hyperparameters, counts: Counts, documents: Array, workers: Workers
+    ) -> None:
         self.corpus, self.hyperparameters, self.counts, self.documents = corpus, hyperparameters, counts, documents
+        self.workers = workers
         frequency = np.bincount(corpus.words, minlength=corpus.n_words) + 1.0
         self.log_frequency = np.log(frequency / frequency.sum())
         self.best = np.full(documents.size, -np.inf)  # log odds of the best category against the corpus, nats
@@ -141,6 +161,7 @@ class Novelty:
 
     def explain(self, category: int) -> None:
         """Take a category into account."""
+        self.workers.check()
         counts, hyperparameters = self.counts, self.hyperparameters
         topics = (hyperparameters.beta + counts.word_topic) / (
             self.corpus.n_words * hyperparameters.beta + counts.topic_tokens
@@ -168,13 +189,13 @@ def document_sums(corpus, word_values, documents):  # type: ignore[no-untyped-de
 
 @njit(cache=True, nogil=True)
 def place_documents(  # type: ignore[no-untyped-def]
-    corpus, assignments, counts, documents, categories, gamma, zeta, beta, key
+    corpus, assignments, counts, documents, categories, gamma, zeta, beta, key, stop
 ):
     """Place documents that sit at one table each anew, one after another, in place.
 
     Document documents[j] goes to categories[j]; where that is UNLABELED, to category k with probability
     proportional to m_k times the product over its tokens of p(w | k), topics summed out. Then each of
-    its tokens draws a topic given the category.
+    its tokens draws a topic given the category. Gives up when the flag `stop` is raised.
     """
     n_words, n_topics = counts.word_topic.shape
     n_slots = counts.category_tables.size
@@ -182,6 +203,8 @@ def place_documents(  # type: ignore[no-untyped-def]
     scale = 1.0 / (n_words * beta + counts.topic_tokens)
     weights, topic_weights = np.empty(n_slots), np.empty(n_topics)
     for j in range(documents.size):
+        if is_raised(stop):  # type: ignore[call-arg]
+            return
         d, category = documents[j], categories[j]
         first, end = corpus.offsets[d], corpus.offsets[d + 1]
         move_document(corpus, assignments, counts, mixture, d, -1)
@@ -189,7 +212,7 @@ def place_documents(  # type: ignore[no-untyped-def]
             topic = assignments.topic[i]
             scale[topic] = 1.0 / (n_words * beta + counts.topic_tokens[topic])
         if category == UNLABELED:
-            document_log_weights(corpus, counts, mixture, scale, d, gamma, zeta, beta, weights)
+            document_log_weights(corpus, counts, mixture, scale, d, gamma, zeta, beta, weights, stop)
             weights[:] = np.exp(weights - weights.max())
             category = pick(weights, n_slots, uniform(key, corpus.words.size + d))
         assignments.category[first] = category
@@ -207,7 +230,7 @@ def place_documents(  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def document_log_weights(  # type: ignore[no-untyped-def]
-    corpus, counts, mixture, scale, d, gamma, zeta, beta, weights
+    corpus, counts, mixture, scale, d, gamma, zeta, beta, weights, stop
 ):
     """Log of m_k (or gamma, for the first free slot) times p(words of document d | k): float64[C]."""
     n_topics, n_slots = mixture.shape
@@ -223,6 +246,8 @@ def document_log_weights(  # type: ignore[no-untyped-def]
             weights[category] = -np.inf
     likelihood = np.empty(n_slots)
     for i in range(corpus.offsets[d], corpus.offsets[d + 1]):
+        if is_raised(stop):  # type: ignore[call-arg]
+            return
         word = corpus.words[i]
         likelihood[:] = 0.0
         for topic in range(n_topics):

@@ -72,7 +72,7 @@ class State(Course, ABC):
 
     @classmethod
     @abstractmethod
-    def start(cls, corpus: Corpus, hyperparameters: Hyperparameters, course: Course) -> Self:
+    def start(cls, corpus: Corpus, hyperparameters: Hyperparameters, course: Course, workers: Workers) -> Self:
         """The state before the first sweep: cls(**vars(course), ...). The caller numbers the categories."""
 
     @classmethod
@@ -90,7 +90,8 @@ class State(Course, ABC):
     def sweep(self, corpus: Corpus, hyperparameters: Hyperparameters, workers: Workers | None) -> None:
         """Take all steps of one sweep but the concentrations; `n_sweeps` already counts it.
 
-        A category that appears has the identity UNBORN. Without workers the caller's thread does all.
+        A category that appears has the identity UNBORN. Without workers the caller's thread does all. A state whose
+        sweep was Interrupted is of no more use.
         """
 
     @property

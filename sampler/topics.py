@@ -14,9 +14,10 @@ from sampler.blocked import BlockedState
 from sampler.consensus import NONE, RELEVANCE
 from sampler.corpus import Array, Corpus
 from sampler.hyperparameters import Hyperparameters
-from sampler.workers import Workers
+from sampler.workers import Workers, is_raised
 
 N_SWEEPS, BURN_IN = 100, 50
+AT_ONCE = 500_000  # words of topics that are ranked without a look at the flag
 
 
 class Topics(NamedTuple):
@@ -36,7 +37,7 @@ def learn_topics(
     """
     labels = np.where(category == NONE, 0, category).astype(np.int32)
     held = corpus._replace(labels=labels, n_known=n_categories)
-    state = chain.start(held, hyperparameters, seed, 0, "blocked")
+    state = chain.start(held, hyperparameters, seed, 0, "blocked", workers)
     assert isinstance(state, BlockedState)
     n_topics = hyperparameters.n_topics
     theta, phi = np.zeros((n_categories, n_topics)), np.zeros((corpus.n_words, n_topics))
@@ -47,17 +48,20 @@ def learn_topics(
             continue
         of_category = state.counts.category_topic[:n_categories] + hyperparameters.zeta
         theta += of_category / of_category.sum(axis=1, keepdims=True)
-        add_topic_words(*state.counts.word_topics, state.counts.topic_tokens, hyperparameters.beta, phi)
+        add_topic_words(*state.counts.word_topics, state.counts.topic_tokens, hyperparameters.beta, phi, workers.stop)
+        workers.check()
         share += state.counts.topic_tokens / corpus.n_tokens
     kept = N_SWEEPS - BURN_IN
     return Topics(theta / kept, phi / kept, share / kept)
 
 
 @njit(cache=True, nogil=True)
-def add_topic_words(topic, tokens, size, topic_tokens, beta, phi):  # type: ignore[no-untyped-def]
-    """Add E[phi | counts] to float64[V, L]."""
+def add_topic_words(topic, tokens, size, topic_tokens, beta, phi, stop):  # type: ignore[no-untyped-def]
+    """Add E[phi | counts] to float64[V, L], unless the flag `stop` is raised."""
     n_words, n_topics = phi.shape
     for w in range(n_words):
+        if is_raised(stop):  # type: ignore[call-arg]
+            return
         for t in range(n_topics):
             phi[w, t] += beta / (n_words * beta + topic_tokens[t])
         for j in range(size[w]):
@@ -65,10 +69,18 @@ def add_topic_words(topic, tokens, size, topic_tokens, beta, phi):  # type: igno
             phi[w, t] += tokens[w, j] / (n_words * beta + topic_tokens[t])
 
 
-def top_words(topics: Topics, n: int) -> list[list[int]]:
-    """For each topic the n words of highest relevance (Sievert and Shirley 2014), best first."""
+def top_words(topics: Topics, n: int, workers: Workers | None = None) -> list[list[int]]:
+    """For each topic the n words of highest relevance (Sievert and Shirley 2014), best first.
+
+    Without workers nothing interrupts it.
+    """
+    workers = workers or Workers()
+    n_words, n_topics = topics.topic_word.shape
     overall = topics.topic_word @ topics.share
-    log_p = np.log(topics.topic_word)
-    relevance = log_p - (1.0 - RELEVANCE) * np.log(np.maximum(overall, 1e-300))[:, None]
-    best = np.argsort(-relevance, axis=0, kind="stable")[:n]
-    return [[int(word) for word in column] for column in best.T]
+    log_overall = np.log(np.maximum(overall, 1e-300))[:, None]
+    words: list[list[int]] = []
+    for some in workers.slices(n_topics, AT_ONCE // max(n_words, 1)):
+        relevance = np.log(topics.topic_word[:, some]) - (1.0 - RELEVANCE) * log_overall
+        best = np.argsort(-relevance, axis=0, kind="stable")[:n]
+        words += [[int(word) for word in column] for column in best.T]
+    return words

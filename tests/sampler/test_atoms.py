@@ -67,7 +67,7 @@ def test_counts_and_logs_stay_true_through_all_moves(monkeypatch: pytest.MonkeyP
 
     def checked(*given: Any) -> None:
         atoms_move(*given)
-        atom, *counts, smoothing, logs = given[-6:]
+        atom, *counts, smoothing, logs = given[-7:-1]
         found = Atoms(*counts)
         assert_equal_counts(found, recount(bags, values, atom, n_atoms))
         np.testing.assert_allclose(np.exp(logs[:, :n_atoms]), found.words + smoothing[:, None], rtol=1e-5)

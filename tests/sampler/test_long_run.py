@@ -36,16 +36,16 @@ HYPERPARAMETERS = Hyperparameters(
 def kernel_codes(corpus, assignments, counts, alpha, gamma, zeta, beta, is_exact, n_sweeps):
     """The configuration after each sweep of the three kernels at fixed concentrations, as numbers."""
     codes = np.empty(n_sweeps, np.int64)
-    bits = 2.0**53
+    bits, stop = 2.0**53, np.zeros(1, np.int64)
     for s in range(n_sweeps):
         for step in range(3):
             key = np.uint64(uniform(np.uint64(step), s) * bits)
             if step == 0:
-                collapsed.sample_tables(corpus, assignments, counts, alpha, gamma, zeta, key, 0)
+                collapsed.sample_tables(corpus, assignments, counts, alpha, gamma, zeta, key, 0, stop)
             elif step == 1:
-                collapsed.sample_categories(corpus, assignments, counts, gamma, zeta, is_exact, key, 0)
+                collapsed.sample_categories(corpus, assignments, counts, gamma, zeta, is_exact, key, 0, stop)
             else:
-                collapsed.sample_topics(corpus, assignments, counts, zeta, beta, key)
+                collapsed.sample_topics(corpus, assignments, counts, zeta, beta, key, stop)
         codes[s] = harness.code(corpus, assignments)
     return codes
 

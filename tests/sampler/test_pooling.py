@@ -14,6 +14,7 @@ from sampler.consensus import NONE, Consensus, conclude
 from sampler.corpus import Array, Corpus
 from sampler.pooling import SHARES, Level, Pooled, agreement, pool, verdict
 from sampler.state import Tally
+from sampler.workers import Workers
 
 ROUNDED = 2.0 / SHARES  # the error of a pooled probability
 
@@ -54,13 +55,13 @@ def assert_same_answers(found: Consensus, expected: Consensus) -> None:
 def test_agreement_is_the_adjusted_rand_index_of_scikit_learn_where_both_answer() -> None:
     rng = np.random.default_rng(1)
     partitions = [rng.integers(-1, k, 80) for k in (1, 3, 6, 40)]
-    found = agreement(partitions)
+    found = agreement(partitions, Workers())
     for a in range(4):
         for b in range(4):
             both = (partitions[a] != NONE) & (partitions[b] != NONE)
             expected = adjusted_rand_score(partitions[a][both], partitions[b][both])
             assert found[a, b] == pytest.approx(expected, abs=1e-12)
-    assert agreement([np.array([0, NONE]), np.array([NONE, 0])])[0, 1] == 1.0
+    assert agreement([np.array([0, NONE]), np.array([NONE, 0])], Workers())[0, 1] == 1.0
 
 
 def test_equal_chains_pool_to_what_one_of_them_concludes() -> None:

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 
 from sampler.corpus import Array
 from sampler.regression import Rows, cross_fit, folds, loss, no_weights, penalties, with_indicators
-from sampler.workers import Workers
+from sampler.workers import Workers, lowered
 
 N_DOCUMENTS, N_COLUMNS, N_TARGETS = 150, 30, 3
 TARGETS = [N_TARGETS, 32, 37]  # less than one width of lanes, just one, and more
@@ -79,7 +79,8 @@ def test_the_loss_and_its_gradient_are_those_of_finite_differences(
     weights[:, :n_targets] = some
     gradient = np.empty_like(weights)
     told = target[documents]
-    value = loss(*rows[:3], documents, told, n_targets, penalties(told, n_targets, penalty, balance), weights, gradient)
+    given = penalties(told, n_targets, penalty, balance)
+    value = loss(*rows[:3], documents, told, n_targets, given, weights, gradient, lowered())
     given = (dense(rows)[documents], told, each(told, penalty, balance, n_targets))
     assert value == pytest.approx(objective(some.ravel(), *given), rel=FLOAT32)
     # Forward differences with a step of 1e-6 err by 5e-7 of the curvature, which is below 10 x 75 documents.

@@ -35,6 +35,7 @@ from sampler.hyperparameters import Hyperparameters
 from sampler.simulate import simulate_separated
 from sampler.split_merge import Outcome, attempt
 from sampler.streams import branch, uniform
+from sampler.workers import lowered
 
 CONSTANTS = exact.Constants(n_topics=2, zeta=0.6, beta=0.3)
 ALPHA, GAMMA = 1.1, 0.8
@@ -182,7 +183,7 @@ def chain_with(attempt: Callable) -> Callable:
         n_topics, n_slots = drawn.mixture.shape
         np.random.seed(seed)
         codes, outcomes = np.empty(n_sweeps, np.int64), np.zeros(5, np.int64)
-        weights = np.empty(n_topics)
+        weights, stop = np.empty(n_topics), np.zeros(1, np.int64)
         for s in range(n_sweeps):
             # Sticks given the tables.
             served = np.flatnonzero(counts.category_tables)
@@ -201,9 +202,10 @@ def chain_with(attempt: Callable) -> Callable:
                     if np.random.random() * (concentration + earlier) < concentration:
                         counts.category_tables[token_category[i]] += 1
             key = np.uint64(uniform(np.uint64(seed), s) * 2.0**53)
-            outcomes[
-                attempt(bags, placements, counts, drawn, norm, labeled_tables, ALPHA, GAMMA, zeta, corpus.n_known, key)
-            ] += 1
+            outcome = attempt(
+                bags, placements, counts, drawn, norm, labeled_tables, ALPHA, GAMMA, zeta, corpus.n_known, key, stop
+            )
+            outcomes[outcome] += 1
             codes[s] = code(corpus, bags, placements, counts.category_tables)
             # Topics given everything, then theta and phi given the topics.
             category_topic, word_topic = np.zeros((n_slots, n_topics)), np.zeros((corpus.n_words, n_topics))
@@ -315,11 +317,11 @@ N_FLOWS = 400_000  # attempts, about 5 microseconds each
 def pairs_of_codes(corpus, at, zeta, seed, n_attempts):
     """Partitions before and after each attempt, as numbers."""
     bags, placements, counts, drawn, norm, labeled_tables = at
-    codes = np.empty(n_attempts + 1, np.int64)
+    codes, stop = np.empty(n_attempts + 1, np.int64), np.zeros(1, np.int64)
     codes[0] = code(corpus, bags, placements, counts.category_tables)
     for s in range(n_attempts):
         key = branch(np.uint64(seed), s)
-        attempt(bags, placements, counts, drawn, norm, labeled_tables, 1e-12, GAMMA, zeta, corpus.n_known, key)
+        attempt(bags, placements, counts, drawn, norm, labeled_tables, 1e-12, GAMMA, zeta, corpus.n_known, key, stop)
         codes[s + 1] = code(corpus, bags, placements, counts.category_tables)
     return codes
 
@@ -392,7 +394,7 @@ def well_separated(n_known: int, n_labeled: int, rng: np.random.Generator) -> tu
 def outcomes_of(at: Setting, n_known: int, seed: int, n_attempts: int) -> Iterator[Outcome]:
     for s in range(n_attempts):
         key = np.uint64(branch(np.uint64(seed), s))
-        yield Outcome(attempt(*at, 0.02, 0.1, 0.3, n_known, key))
+        yield Outcome(attempt(*at, 0.02, 0.1, 0.3, n_known, key, lowered()))
 
 
 def start_of(corpus: Corpus, categories: Array, theta: Array, phi: Array, rng: np.random.Generator) -> Setting:
@@ -448,7 +450,7 @@ def contents(at: Setting) -> dict[str, bytes]:
 
 
 def try_once(at: Setting, key: int) -> Outcome:
-    return Outcome(attempt(*at, 1.5, 0.5, 0.8, 3, np.uint64(key)))
+    return Outcome(attempt(*at, 1.5, 0.5, 0.8, 3, np.uint64(key), lowered()))
 
 
 def test_attempts_that_are_rejected_change_nothing() -> None:
@@ -503,7 +505,10 @@ def test_tables_that_cannot_part_or_must_part_give_known_seats() -> None:
     """
     corpus, at, _ = crowded()
     for alpha, is_alone in ((1e-15, False), (1e15, True)):
-        sizes = [np.diff(seating.seat(at.bags, at.placements, k, alpha, np.uint64(5)).first) for k in range(N_SLOTS)]
+        sizes = [
+            np.diff(seating.seat(at.bags, at.placements, k, alpha, np.uint64(5), lowered()).first)
+            for k in range(N_SLOTS)
+        ]
         categories = category_of_tokens(corpus, at)
         pairs = np.array(exact.document_of(corpus))[:, np.newaxis] * N_SLOTS + categories[:, np.newaxis]
         pairs = pairs[corpus.labels[np.array(exact.document_of(corpus))] == UNLABELED, 0]
@@ -511,11 +516,11 @@ def test_tables_that_cannot_part_or_must_part_give_known_seats() -> None:
         assert sorted(np.concatenate(sizes).tolist()) == sorted(expected.tolist())
     outcome, key = Outcome.IMPOSSIBLE, 0
     while outcome not in (Outcome.SPLIT, Outcome.MERGED):
-        outcome, key = Outcome(attempt(*at, 1e-15, 0.5, 0.8, 3, np.uint64(key))), key + 1
+        outcome, key = Outcome(attempt(*at, 1e-15, 0.5, 0.8, 3, np.uint64(key), lowered())), key + 1
     changed = np.flatnonzero(at.counts.log_seats)
     assert changed.size == (2 if outcome == Outcome.SPLIT else 1)
     for k in changed:
-        tables = seating.seat(at.bags, at.placements, k, 1e-15, np.uint64(6))
+        tables = seating.seat(at.bags, at.placements, k, 1e-15, np.uint64(6), lowered())
         expected = sum(math.log(math.factorial(n - 1)) for n in np.diff(tables.first))
         assert at.counts.log_seats[k] / FIXED_POINT == pytest.approx(expected, abs=tables.document.size / FIXED_POINT)
         assert at.counts.category_tables[k] == at.labeled_tables[k] + tables.document.size
@@ -550,7 +555,7 @@ def test_labeled_topics_drawn_by_binomials_have_the_law_of_single_ones() -> None
     rng = np.random.default_rng(9)
     theta, phi = rng.dirichlet(np.ones(4), N_SLOTS), rng.dirichlet(np.ones(2), 4)
     at = setting(corpus, np.zeros(n + 6, np.int64), theta, phi, rng)
-    tables = seating.seat(at.bags, at.placements, 0, 1.0, np.uint64(1))
+    tables = seating.seat(at.bags, at.placements, 0, 1.0, np.uint64(1), lowered())
     total = np.zeros(4)
     for key in range(n_calls):
         parts = split_merge.no_parts(4)
