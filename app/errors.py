@@ -31,6 +31,12 @@ class JobNotFound(ServiceError):
     status = HTTPStatus.NOT_FOUND
 
 
+class SideRunNotFound(ServiceError):
+    """The job has no such side run."""
+
+    status = HTTPStatus.NOT_FOUND
+
+
 class CorpusInUse(ServiceError):
     """A job over the corpus is queued, running or paused."""
 

@@ -10,11 +10,12 @@ from kombu.transport import filesystem
 from kombu.utils.json import dumps
 
 
-class WholeMessageChannel(filesystem.Channel):
-    """Puts a message into the folder whole, by a rename.
+class FolderChannel(filesystem.Channel):
+    """Whatever is killed in the middle of whatever it does, the folder stays one that others can read.
 
-    Kombu's own opens the file first and writes it then. A worker that looks between the two takes an empty message,
-    cannot read it, and never takes another.
+    Kombu's own channel opens the file of a message first and writes it then: a worker that looks between the two takes
+    an empty message, cannot read it, and never takes another. It keeps the queues of an exchange in a file as well,
+    which a kill leaves empty, and no worker starts again. Here a message comes by a rename, and there is but one queue.
     """
 
     def _put(self, queue: Any, message: Any, **kwargs: Any) -> None:  # type: ignore[override]
@@ -27,5 +28,12 @@ class WholeMessageChannel(filesystem.Channel):
         except OSError as error:
             raise ChannelError(f"Cannot add a message to {folder}") from error
 
+    def _queue_bind(self, exchange: Any, routing_key: Any, pattern: Any, queue: Any) -> None:
+        """A queue and its exchange have one name, so there is nothing to be kept."""
 
-filesystem.Transport.Channel = WholeMessageChannel
+    def get_table(self, exchange: Any) -> list[Any]:
+        """The one queue of an exchange."""
+        return [filesystem.exchange_queue_t(exchange, "", exchange)]
+
+
+filesystem.Transport.Channel = FolderChannel

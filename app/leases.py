@@ -6,46 +6,122 @@ decides; the database's clock says whose time is up.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import Delete, Update, and_, case, func, or_, select, update
+from sqlalchemy import ColumnElement, Delete, Update, and_, case, func, or_, select, update
 from sqlalchemy.orm import Session, aliased
 
 from app.db import now
 from app.errors import LeaseLost
-from app.models import Job, Unit
+from app.models import Job, SideRun, Unit
 
 LIVE = ("queued", "running")
 KINDS = ("encode", "atoms", "calibrate", "chain", "conclude")  # of units, as they follow; not all jobs have all
-LAST = ("conclude", "power")  # kinds after which the job has succeeded; the power test comes when it is asked for
+LAST = ("conclude", "power")  # kinds after which a run has succeeded
+EXTENSION, POWER = "extension", "power"  # kinds of side runs
 
 MAX_ATTEMPTS = 3  # claims without a save, after which a unit counts as poison
-RESEND_SECONDS = 30.0  # a ready unit that nobody claimed for so long is sent again
+WAITS = "waits: "  # begins the error of a unit whose leg waits for better times
+CALL_SECONDS = 30.0  # a ready unit that nobody claimed for so long calls again for a worker
+
+
+class Run(NamedTuple):
+    """What a unit works for, and what has a status: a job's main run, or one of its side runs."""
+
+    job_id: str
+    side: str | None = None  # the kind of the side run; None for the main run
+
+    @property
+    def table(self) -> type[Job | SideRun]:
+        """Where its status is."""
+        return Job if self.side is None else SideRun
+
+    @property
+    def is_mine(self) -> ColumnElement[bool]:
+        """The condition of its row there."""
+        if self.side is None:
+            return Job.id == self.job_id
+        return and_(SideRun.job_id == self.job_id, SideRun.kind == self.side)
+
+    def update(self, among: Sequence[str]) -> Update:
+        """An UPDATE that meets the run only while its status is one of these."""
+        return update(self.table).where(self.is_mine, self.table.status.in_(among))
+
+    def __str__(self) -> str:
+        """As messages name it."""
+        names = {None: "job", EXTENSION: "the extension of job", POWER: "the power test of job"}
+        return f"{names[self.side]} {self.job_id}"
+
+
+def is_live() -> ColumnElement[bool]:
+    """The condition that the run of a unit is queued or running."""
+    main = select(Job.id).where(Job.id == Unit.job_id, Job.status.in_(LIVE)).correlate(Unit)
+    side = select(SideRun.job_id).where(
+        SideRun.job_id == Unit.job_id, SideRun.kind == Unit.side, SideRun.status.in_(LIVE)
+    )
+    return or_(and_(Unit.side.is_(None), main.exists()), side.correlate(Unit).exists())
+
+
+def is_free() -> ColumnElement[bool]:
+    """The condition that a worker may claim a unit: it is ready, or its leg said nothing for longer than its lease.
+
+    No unit is free that too many legs have died of: the reaper fails its run.
+    """
+    overdue = and_(Unit.status == "running", Unit.lease_until < now(), Unit.attempts < MAX_ATTEMPTS)
+    return and_(or_(Unit.status == "ready", overdue), is_live())
+
+
+class Free(NamedTuple):
+    """A unit that may be claimed: no more of its row than it takes to find it, so that no row can spoil the search."""
+
+    unit_id: int
+    job_id: str
+    side: str | None
+
+
+def next_unit(session: Session, turn_of: str | None = None) -> Free | None:
+    """The unit that a worker that is free should claim; None if none is free.
+
+    Jobs take turns. First comes the job on which the fewest workers are at work, then the job whose turn it still
+    is for the worker that asks (`turn_of`), then the one that no worker has turned to for the longest time. Within
+    a job the units that have been ready for longest come first.
+    """
+    other = aliased(Unit)
+    is_at_work = and_(other.job_id == Unit.job_id, other.status == "running", other.lease_until >= now())
+    n_at_work = select(func.count()).select_from(other).where(is_at_work).correlate(Unit).scalar_subquery()
+    waits_since = func.coalesce(Job.claimed_at, Job.created_at)
+    in_turn = (n_at_work, case((Unit.job_id == turn_of, 0), else_=1), waits_since, Unit.lease_until, Unit.id)
+    found = session.execute(
+        select(Unit.id, Unit.job_id, Unit.side)
+        .join(Job, Job.id == Unit.job_id)
+        .where(is_free())
+        .order_by(*in_turn)
+        .limit(1)
+    ).one_or_none()
+    return None if found is None else Free(*found)
 
 
 def claim(session: Session, unit_id: int, token: str, lease_seconds: float) -> Unit | None:
-    """Take the unit for one leg under a fresh token; None if its job is not live or another leg holds it.
-
-    Neither is a unit taken that too many legs have died of: the reaper fails its job.
-    """
-    overdue = and_(Unit.status == "running", Unit.lease_until < now(), Unit.attempts < MAX_ATTEMPTS)
-    free = or_(Unit.status == "ready", overdue)
+    """Take the unit for one leg under a fresh token; None if it is not free."""
     claimed = changed(
         session,
         update(Unit)
-        .where(Unit.id == unit_id, free, Unit.job_id.in_(select(Job.id).where(Job.status.in_(LIVE))))
+        .where(Unit.id == unit_id, is_free())
         .values(status="running", token=token, lease_until=now() + lease_seconds, attempts=Unit.attempts + 1),
     )
     if not claimed:
         return None
     unit = session.get_one(Unit, unit_id, populate_existing=True)
-    changed(
-        session,
-        update(Job)
-        .where(Job.id == unit.job_id, Job.status == "queued")
-        .values(status="running", started_at=func.coalesce(Job.started_at, now())),
-    )
+    changed(session, update(Job).where(Job.id == unit.job_id).values(claimed_at=now()))
+    run = run_of(unit)
+    started = func.coalesce(run.table.started_at, now())
+    changed(session, run.update(("queued",)).values(status="running", started_at=started))
     return unit
+
+
+def run_of(unit: Unit) -> Run:
+    """The run that a unit works for."""
+    return Run(unit.job_id, unit.side)
 
 
 def renew(session: Session, unit_id: int, token: str, lease_seconds: float) -> bool:
@@ -54,7 +130,13 @@ def renew(session: Session, unit_id: int, token: str, lease_seconds: float) -> b
     A leg that stops for its job's sake holds its lease on, so that it can save once more.
     """
     held = changed(session, held_by(unit_id, token).values(lease_until=now() + lease_seconds))
-    return bool(held) and is_live(session, unit_id)
+    return bool(held) and goes_on(session, unit_id)
+
+
+def is_held(session: Session, unit_id: int, token: str) -> bool:
+    """Whether the leg with this token holds the unit and its run is live, as `renew` says, but without a write."""
+    held = select(Unit.id).where(Unit.id == unit_id, Unit.token == token, Unit.status == "running", is_live())
+    return session.scalar(held) is not None
 
 
 def saved(
@@ -67,12 +149,14 @@ def saved(
     sweeps_per_second: float | None,
     digest: str | None = None,
     n_steps: int | None = None,
+    seconds: float | None = None,
 ) -> bool:
-    """Note a leg's progress and extend its lease; False if its job is not live, so that it must stop.
+    """Note a leg's progress and extend its lease; False if its run is not live, so that it must stop.
 
-    `digest` is that of the chain's states or the unit's steps up to here, `n_steps` how many steps there are;
-    None leaves the last one. The fence of every write of a leg: call it first in the transaction that writes.
-    Raises LeaseLost, which undoes the transaction, if the unit is no longer held under this token.
+    `digest` is that of the chain's states or the unit's steps up to here, `n_steps` how many steps there are, `seconds`
+    how long all legs of the unit have worked; None leaves the last one. The fence of every write of a leg: call it
+    first in the transaction that writes. Raises LeaseLost, which undoes the transaction, if the unit is no longer
+    held under this token.
     """
     held = changed(
         session,
@@ -85,15 +169,16 @@ def saved(
             sweeps_per_second=sweeps_per_second,
             digest=Unit.digest if digest is None else digest,
             n_steps=Unit.n_steps if n_steps is None else n_steps,
+            seconds=Unit.seconds if seconds is None else seconds,
         ),
     )
     if not held:
         raise LeaseLost(f"unit {unit_id} is no longer held under {token}")
-    return is_live(session, unit_id)
+    return goes_on(session, unit_id)
 
 
 def release(session: Session, unit_id: int, token: str) -> bool:
-    """End a leg and make its unit ready for the next one; True if a message must be sent for it.
+    """End a leg and make its unit ready for the next one; True if it waits for a worker now.
 
     False too if the unit is no longer held under this token: so it is always safe to call. A leg that
     ends in order, saved or not, is no failed attempt: a worker may be stopped as often as one likes.
@@ -103,36 +188,48 @@ def release(session: Session, unit_id: int, token: str) -> bool:
         held_by(unit_id, token).values(
             status="ready",
             token=None,
-            lease_until=now() + RESEND_SECONDS,
+            lease_until=now() + CALL_SECONDS,
             attempts=case((Unit.attempts > 0, Unit.attempts - 1), else_=0),
         ),
     )
-    return bool(released) and is_live(session, unit_id)
+    return bool(released) and goes_on(session, unit_id)
 
 
-def finish(session: Session, unit_id: int, token: str) -> list[int]:
-    """End the last leg of a unit; returns the ids of the units that are ready now, to be sent.
+def finish(session: Session, unit_id: int, token: str, seconds: float | None = None) -> list[int]:
+    """End the last leg of a unit; returns the ids of the units that are ready now and call for workers.
 
     All chains follow encode or what a model has in between, conclude follows the last chain, and after conclude
-    the job has succeeded, as it has again after a power test.
+    the run has succeeded. A power test is a single unit. `seconds` are those of `saved`.
     Raises LeaseLost, which undoes the transaction, if the unit is no longer held under this token, or
-    if it ends a job that is not live: an answer comes neither after the end nor under a pause.
+    if it ends a run that is not live: an answer comes neither after the end nor under a pause.
     """
+    worked = Unit.seconds if seconds is None else seconds
     done = session.execute(
         held_by(unit_id, token)
-        .values(status="done", token=None, lease_until=None, attempts=0, error=None)
-        .returning(Unit.job_id, Unit.kind),
+        .values(status="done", token=None, lease_until=None, attempts=0, error=None, seconds=worked)
+        .returning(Unit.job_id, Unit.kind, Unit.side),
     ).one_or_none()
     if done is None:
         raise LeaseLost(f"unit {unit_id} is no longer held under {token}")
+    run = Run(done.job_id, done.side)
     if done.kind in LAST:
-        if not end_job(session, done.job_id, "succeeded"):
-            raise LeaseLost(f"job {done.job_id} was stopped before its {done.kind} was done")
+        if not end_run(session, run, "succeeded"):
+            raise LeaseLost(f"{run} was stopped before its {done.kind} was done")
+        if run.side == EXTENSION:
+            settle_extension(session, run)
         return []
     # Chains that finish at once pass here one by one, so that the last one sees all others done.
-    status = session.scalar(select(Job.status).where(Job.id == done.job_id).with_for_update(key_share=True))
+    session.execute(select(Job.id).where(Job.id == done.job_id).with_for_update(key_share=True))
     ready = make_ready(session, done.job_id, done.kind)
-    return ready if status in LIVE else []
+    return ready if goes_on(session, unit_id) else []
+
+
+def settle_extension(session: Session, run: Run) -> None:
+    """An extension that has succeeded is part of the job: as if it had been submitted with all these sweeps."""
+    job = session.get_one(Job, run.job_id, populate_existing=True)
+    sweeps = session.scalars(select(SideRun.sweeps).where(run.is_mine)).one()
+    changed(session, update(Job).where(Job.id == job.id).values(settings={**job.settings, "sweeps": sweeps}))
+    changed(session, update(Unit).where(Unit.job_id == job.id, Unit.side == run.side).values(side=None))
 
 
 def make_ready(session: Session, job_id: str, kind: str) -> list[int]:
@@ -147,7 +244,7 @@ def make_ready(session: Session, job_id: str, kind: str) -> list[int]:
     ready = session.scalars(
         update(Unit)
         .where(Unit.job_id == job_id, Unit.kind == following, Unit.status == "waiting", ~unfinished.exists())
-        .values(status="ready", lease_until=now() + RESEND_SECONDS)
+        .values(status="ready", lease_until=now() + CALL_SECONDS)
         .returning(Unit.id)
         .execution_options(synchronize_session=False)
     )
@@ -155,35 +252,47 @@ def make_ready(session: Session, job_id: str, kind: str) -> list[int]:
 
 
 def fail(session: Session, unit_id: int, token: str, error: str) -> None:
-    """Keep a leg's error with its unit and fail the job, unless it has been stopped.
+    """Keep a leg's error with its unit and fail its run, unless that has been stopped.
 
     The unit is ready again, for a resume. A leg that has lost its lease fails nothing.
     """
     error = error.replace("\0", "\N{REPLACEMENT CHARACTER}")  # PostgreSQL stores no NUL
     failed = session.execute(
         held_by(unit_id, token)
-        .values(status="ready", token=None, lease_until=now() + RESEND_SECONDS, error=error)
-        .returning(Unit.job_id)
+        .values(status="ready", token=None, lease_until=now() + CALL_SECONDS, error=error)
+        .returning(Unit.job_id, Unit.side)
     ).one_or_none()
     if failed is not None:
-        end_job(session, failed.job_id, "failed", error)
+        end_run(session, Run(*failed), "failed", error)
+
+
+def refuse(session: Session, unit_id: int, error: str) -> None:
+    """Fail the run of a unit that cannot even be read, with the reason."""
+    run = Run(*session.execute(select(Unit.job_id, Unit.side).where(Unit.id == unit_id)).one())
+    changed(session, update(Unit).where(Unit.id == unit_id).values(status="ready", token=None, error=error))
+    end_run(session, run, "failed", error)
+
+
+def note(session: Session, unit_id: int, token: str, reason: str) -> None:
+    """Say why the leg that holds a unit does not get on; its next save takes that back."""
+    error = WAITS + reason.replace("\0", "\N{REPLACEMENT CHARACTER}")
+    changed(session, held_by(unit_id, token).values(error=error))
 
 
 def make_due(session: Session, unit_ids: Sequence[int]) -> None:
-    """Let ready units whose messages could not be sent be sent by whoever reaps next."""
+    """Let ready units that could not call for a worker call again with whoever reaps next."""
     changed(session, update(Unit).where(Unit.id.in_(unit_ids), Unit.status == "ready").values(lease_until=now() - 1))
 
 
 def reap(session: Session) -> list[int]:
-    """Free the units of live jobs whose time is up; returns the ids to send again.
+    """Free the units of live runs whose time is up; returns the ids of those that call for a worker.
 
     A running unit lost its leg, a ready one its message. Any number of reapers may run at once: each
-    unit goes to the one whose UPDATE met it first. A unit claimed too often without a save fails its job.
+    unit goes to the one whose UPDATE met it first. A unit claimed too often without a save fails its run.
     """
     late = and_(Unit.status.in_(("ready", "running")), Unit.lease_until < now())
     overdue = session.scalars(
-        select(Unit).join(Job, Job.id == Unit.job_id).where(late, Job.status.in_(LIVE)).order_by(Unit.id),
-        execution_options={"populate_existing": True},
+        select(Unit).where(late, is_live()).order_by(Unit.id), execution_options={"populate_existing": True}
     ).all()
     freed = [
         unit
@@ -192,13 +301,13 @@ def reap(session: Session) -> list[int]:
             session,
             update(Unit)
             .where(Unit.id == unit.id, late)
-            .values(status="ready", token=None, lease_until=now() + RESEND_SECONDS),
+            .values(status="ready", token=None, lease_until=now() + CALL_SECONDS),
         )
     ]
-    poison = {unit.job_id: unit for unit in freed if unit.status == "running" and unit.attempts >= MAX_ATTEMPTS}
-    for job_id, unit in sorted(poison.items()):
-        end_job(session, job_id, "failed", poisonous(unit))
-    return [unit.id for unit in freed if unit.job_id not in poison]
+    poison = {run_of(unit): unit for unit in freed if unit.status == "running" and unit.attempts >= MAX_ATTEMPTS}
+    for run, unit in sorted(poison.items(), key=lambda item: item[1].id):
+        end_run(session, run, "failed", poisonous(unit))
+    return [unit.id for unit in freed if run_of(unit) not in poison]
 
 
 def poisonous(unit: Unit) -> str:
@@ -208,16 +317,14 @@ def poisonous(unit: Unit) -> str:
     return f"{name} (unit {unit.id}) was claimed {unit.attempts} times without a save; its last error: {last}"
 
 
-def end_job(session: Session, job_id: str, status: str, error: str | None = None, among: Sequence[str] = LIVE) -> bool:
-    """End a job that is in one of the states; False if it is not."""
-    ended = update(Job).where(Job.id == job_id, Job.status.in_(among))
-    return bool(changed(session, ended.values(status=status, error=error, finished_at=now())))
+def end_run(session: Session, run: Run, status: str, error: str | None = None, among: Sequence[str] = LIVE) -> bool:
+    """End a run that is in one of the states; False if it is not."""
+    return bool(changed(session, run.update(among).values(status=status, error=error, finished_at=now())))
 
 
-def is_live(session: Session, unit_id: int) -> bool:
-    """Whether the unit's job is queued or running."""
-    status = session.scalar(select(Job.status).join(Unit, Unit.job_id == Job.id).where(Unit.id == unit_id))
-    return status in LIVE
+def goes_on(session: Session, unit_id: int) -> bool:
+    """Whether the unit's run is queued or running."""
+    return session.scalar(select(Unit.id).where(Unit.id == unit_id, is_live())) is not None
 
 
 def held_by(unit_id: int, token: str) -> Update:

@@ -1,24 +1,27 @@
 """Jobs and their units, from submit to the end: everything that changes a status.
 
-    job:   queued -> running -> succeeded | failed | cancelled
+    run:   queued -> running -> succeeded | failed | cancelled
            queued | running -> paused by pause, paused -> cancelled by cancel
-           paused | cancelled | failed -> queued by resume, succeeded -> queued by extend and begin_power_test
+           paused | cancelled | failed -> queued by resume
     unit:  waiting -> ready -> running -> done;  running -> ready when a leg ends or its lease runs out
            a chain's done -> ready and conclude's done -> waiting by extend; begin_power_test adds `power`
 
-A unit's status tells how far its work is, whatever becomes of the job: under a job that has ended or is
-paused a unit keeps its status, but is neither claimed nor sent. So a resumed job goes on from where it was.
+A job has a main run, whose status is the job's, and may have side runs once it has succeeded: an extension and a
+power test, each with a status of its own. What becomes of them changes neither the job nor what it answered.
 
-What owners ask for stands here; what legs and reapers do stands in app.leases. On PostgreSQL rows are
-locked in one order, units by id and then their job, so that no two of these functions wait for each other.
-Nothing in either commits: the caller does, and sends the returned unit ids afterwards.
+A unit's status tells how far its work is, whatever becomes of its run: under a run that has ended or is
+paused a unit keeps its status, but nobody claims it. So a resumed run goes on from where it was.
+
+What owners ask for stands here; what legs and reapers do stands in app.leases. On PostgreSQL rows are locked in
+one order, units by id, then their job, then its side run, so that no two of these functions wait for each other.
+Nothing in either commits: the caller does, and calls for workers for the returned unit ids afterwards.
 """
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import case, select, update
+from sqlalchemy import case, or_, select, update
 from sqlalchemy.orm import Session
 
 from app.db import now
@@ -30,9 +33,10 @@ from app.errors import (
     JobNotPausable,
     JobNotResumable,
     JobNotTestable,
+    SideRunNotFound,
 )
-from app.leases import LIVE, RESEND_SECONDS, changed, end_job
-from app.models import MAX_SWEEPS, Corpus, Encoding, Job, Unit
+from app.leases import CALL_SECONDS, EXTENSION, LIVE, POWER, Run, changed, end_run
+from app.models import MAX_SWEEPS, Corpus, Encoding, Job, SideRun, Unit
 
 # Kinds of units between encode and the chains, one unit of each, by model.
 PREPARATIONS: dict[str, tuple[str, ...]] = {"lbpl-ntm": (), "calibrated": ("atoms", "calibrate")}
@@ -45,7 +49,7 @@ RESUMABLE = ("paused", "failed", "cancelled")
 
 
 def submit(session: Session, corpus_id: str, settings: Mapping[str, Any]) -> tuple[Job, list[int]]:
-    """Queue a job over the corpus as it is now; returns the job and the unit ids to send.
+    """Queue a job over the corpus as it is now; returns the job and the unit ids that call for workers.
 
     `settings["model"]` and `settings["chains"]` say which units there are. Raises CorpusNotFound.
     """
@@ -60,7 +64,7 @@ def submit(session: Session, corpus_id: str, settings: Mapping[str, Any]) -> tup
     )
     session.add(job)
     session.flush()
-    encode = Unit(job_id=job.id, kind="encode", status="ready", lease_until=now() + RESEND_SECONDS)
+    encode = Unit(job_id=job.id, kind="encode", status="ready", lease_until=now() + CALL_SECONDS)
     before = [Unit(job_id=job.id, kind=kind, status="waiting") for kind in PREPARATIONS[settings["model"]]]
     chains = [Unit(job_id=job.id, kind="chain", chain=c, status="waiting") for c in range(settings["chains"])]
     session.add_all([encode, *before, *chains, Unit(job_id=job.id, kind="conclude", status="waiting")])
@@ -68,41 +72,43 @@ def submit(session: Session, corpus_id: str, settings: Mapping[str, Any]) -> tup
     return job, [encode.id]
 
 
-def pause(session: Session, job_id: str) -> Job:
-    """Pause a live job; its legs stop within a sweep and keep what they have.
+def pause(session: Session, run: Run) -> Job:
+    """Pause a live run; its legs stop within a sweep and keep what they have. Returns its job.
 
-    Raises JobNotFound, or JobNotPausable if it is paused or has ended.
+    Raises JobNotFound, SideRunNotFound, or JobNotPausable if it is paused or has ended.
     """
-    paused = changed(session, update(Job).where(Job.id == job_id, Job.status.in_(LIVE)).values(status="paused"))
-    job = find_job(session, job_id)
+    paused = changed(session, run.update(LIVE).values(status="paused"))
+    job, status = find_run(session, run)
     if not paused:
-        raise JobNotPausable(f"job {job_id} is {job.status}, neither queued nor running")
+        raise JobNotPausable(f"{run} is {status}, neither queued nor running")
     return job
 
 
-def cancel(session: Session, job_id: str) -> Job:
-    """Cancel a job, live or paused; its legs stop within a sweep and keep what they have.
+def cancel(session: Session, run: Run) -> Job:
+    """Cancel a run, live or paused; its legs stop within a sweep and keep what they have. Returns its job.
 
-    Raises JobNotFound, or JobFinished if it has already ended.
+    Raises JobNotFound, SideRunNotFound, or JobFinished if it has already ended.
     """
-    cancelled = end_job(session, job_id, "cancelled", among=UNFINISHED)
-    job = find_job(session, job_id)
+    cancelled = end_run(session, run, "cancelled", among=UNFINISHED)
+    job, status = find_run(session, run)
     if not cancelled:
-        raise JobFinished(f"job {job_id} has already ended: {job.status}")
+        raise JobFinished(f"{run} has already ended: {status}")
     return job
 
 
-def resume(session: Session, job_id: str) -> tuple[Job, list[int]]:
-    """Queue a paused, cancelled or failed job again, to go on from where it was; returns the unit ids to send.
+def resume(session: Session, run: Run) -> tuple[Job, list[int]]:
+    """Queue a paused, cancelled or failed run again, to go on from where it was.
 
-    A leg that still winds down keeps its unit: it goes on if it has not yet seen the job stop, or else
-    its release sends the unit again. Should it be dead, its lease runs out. Attempts are counted anew.
-    Raises JobNotFound, or JobNotResumable for a job that is live or has succeeded.
+    Returns its job and the unit ids that call for workers. A leg that still winds down keeps its unit: it goes on
+    if it has not yet seen the run stop, or else its release lets another claim it. Should it be dead, its lease
+    runs out. Attempts are counted from the start. Raises JobNotFound, SideRunNotFound, or JobNotResumable for a run
+    that is live or has succeeded.
     """
+    is_part = Unit.side.is_(None) if run.side is None else Unit.side == run.side
     unit_ids = list(
         session.scalars(
             select(Unit.id)
-            .where(Unit.job_id == job_id, Unit.status.in_(("ready", "running")))
+            .where(Unit.job_id == run.job_id, is_part, Unit.status.in_(("ready", "running")))
             .order_by(Unit.id)
             .with_for_update()
         )
@@ -113,27 +119,22 @@ def resume(session: Session, job_id: str) -> tuple[Job, list[int]]:
         .where(Unit.id.in_(unit_ids))
         .values(
             attempts=0,
-            lease_until=case((Unit.status == "ready", now() + RESEND_SECONDS), else_=Unit.lease_until),
+            lease_until=case((Unit.status == "ready", now() + CALL_SECONDS), else_=Unit.lease_until),
         ),
     )
-    resumed = changed(
-        session,
-        update(Job)
-        .where(Job.id == job_id, Job.status.in_(RESUMABLE))
-        .values(status="queued", error=None, finished_at=None),
-    )
-    job = find_job(session, job_id)
+    resumed = changed(session, run.update(RESUMABLE).values(status="queued", error=None, finished_at=None))
+    job, status = find_run(session, run)
     if not resumed:
-        raise JobNotResumable(f"job {job_id} is {job.status}, neither paused nor cancelled nor failed")
+        raise JobNotResumable(f"{run} is {status}, neither paused nor cancelled nor failed")
     return job, unit_ids
 
 
 def extend(session: Session, job_id: str, sweeps: int) -> tuple[Job, list[int]]:
-    """Queue a succeeded job again for more sweeps of each chain; returns the unit ids to send.
+    """Begin an extension of a succeeded job: more sweeps of each chain.
 
-    Chains go on from where they were and the burn-in stays, so the job ends as if it had been submitted
-    with all its sweeps. Raises JobNotFound, or JobNotExtendable for a job that has not succeeded or would
-    have too many sweeps.
+    Returns the job and the unit ids that call for workers. Chains go on from where they were and the burn-in stays,
+    so the job ends as if it had been submitted with all its sweeps. Raises JobNotFound, or JobNotExtendable for a job
+    that has not succeeded, is being extended, or would have too many sweeps.
     """
     units = select(Unit.id).where(Unit.job_id == job_id, Unit.kind.in_(("chain", "conclude")))
     # Locked before the job, as everywhere; of two that extend at once the second waits here.
@@ -142,34 +143,37 @@ def extend(session: Session, job_id: str, sweeps: int) -> tuple[Job, list[int]]:
     total = job.settings["sweeps"] + sweeps
     if total > MAX_SWEEPS:
         raise JobNotExtendable(f"job {job_id} would have {total} sweeps, more than {MAX_SWEEPS}")
-    chains = list(session.scalars(units.where(Unit.kind == "chain").order_by(Unit.id)))
+    if job.status != "succeeded":
+        raise JobNotExtendable(f"job {job_id} is {job.status}; only a succeeded job can be extended")
+    side = session.get(SideRun, (job_id, EXTENSION), populate_existing=True)
+    if side is not None and side.status != "succeeded":
+        raise JobNotExtendable(f"an extension of job {job_id} is {side.status}: resume it, or wait for its end")
+    if side is not None:
+        session.delete(side)
+        session.flush()
+    session.add(SideRun(job_id=job_id, kind=EXTENSION, status="queued", sweeps=total))
     is_chain = Unit.kind == "chain"
     changed(
         session,
         update(Unit)
         .where(Unit.id.in_(units), Unit.status == "done")
         .values(
+            side=EXTENSION,
             status=case((is_chain, "ready"), else_="waiting"),
-            lease_until=case((is_chain, now() + RESEND_SECONDS), else_=None),
+            lease_until=case((is_chain, now() + CALL_SECONDS), else_=None),
         ),
     )
-    extended = changed(
-        session,
-        update(Job)
-        .where(Job.id == job_id, Job.status == "succeeded")
-        .values(status="queued", finished_at=None, settings={**job.settings, "sweeps": total}),
-    )
-    job = find_job(session, job_id)
-    if not extended:
-        raise JobNotExtendable(f"job {job_id} is {job.status}; only a succeeded job can be extended")
-    return job, chains
+    session.flush()
+    chains = session.scalars(units.where(is_chain).order_by(Unit.id))
+    return find_job(session, job_id), list(chains)
 
 
 def begin_power_test(session: Session, job_id: str) -> tuple[Job, list[int]]:
-    """Queue a succeeded job again for a test of its power, unless one is done; returns the unit ids to send.
+    """Begin a test of a succeeded job's power, or go on with one that has stopped.
 
-    Its answers stay as they are. The test belongs to labels and settings: no extension undoes it.
-    Raises JobNotFound, or JobNotTestable for a job that has not succeeded, has another model or knows too little.
+    Returns the job and the unit ids that call for workers; none if the test is under way or done. The test belongs
+    to labels and settings: no extension undoes it. Raises JobNotFound, or JobNotTestable for a job that has not
+    succeeded, has another model or knows too little.
     """
     # Locked, so that of two who ask at once the second sees what the first one did.
     session.execute(select(Job.id).where(Job.id == job_id).with_for_update())
@@ -183,13 +187,34 @@ def begin_power_test(session: Session, job_id: str) -> tuple[Job, list[int]]:
         raise JobNotTestable(
             f"job {job_id} has too few known categories, {n_known}: to hide one of them takes {MIN_KNOWN}"
         )
-    if session.scalar(select(Unit.id).where(Unit.job_id == job_id, Unit.kind == "power")) is not None:
-        return job, []
-    unit = Unit(job_id=job_id, kind="power", status="ready", lease_until=now() + RESEND_SECONDS)
-    session.add(unit)
-    changed(session, update(Job).where(Job.id == job_id).values(status="queued", finished_at=None))
-    session.flush()
-    return find_job(session, job_id), [unit.id]
+    side = session.get(SideRun, (job_id, POWER), populate_existing=True)
+    if side is None:
+        unit = Unit(job_id=job_id, kind="power", side=POWER, status="ready", lease_until=now() + CALL_SECONDS)
+        session.add_all([SideRun(job_id=job_id, kind=POWER, status="queued"), unit])
+        session.flush()
+        return job, [unit.id]
+    return resume(session, Run(job_id, POWER)) if side.status in RESUMABLE else (job, [])
+
+
+def find_run(session: Session, run: Run) -> tuple[Job, str]:
+    """The job of a run as it is now, and the run's status. Raises JobNotFound, SideRunNotFound."""
+    job = find_job(session, run.job_id)
+    status = session.scalar(select(run.table.status).where(run.is_mine))
+    if status is None:
+        raise SideRunNotFound(f"there is no {run.side} of job {run.job_id}")
+    return job, status
+
+
+def side_runs(session: Session, job_ids: Sequence[str]) -> Sequence[SideRun]:
+    """The side runs of some jobs."""
+    return session.scalars(select(SideRun).where(SideRun.job_id.in_(job_ids)).order_by(SideRun.created_at)).all()
+
+
+def unfinished_job(session: Session, corpus_id: str) -> str | None:
+    """The id of a job over the corpus that has not ended, or of which a side run has not; None if all have."""
+    side = select(SideRun.job_id).where(SideRun.job_id == Job.id, SideRun.status.in_(UNFINISHED))
+    is_unfinished = or_(Job.status.in_(UNFINISHED), side.exists())
+    return session.scalar(select(Job.id).where(Job.corpus_id == corpus_id, is_unfinished).limit(1))
 
 
 def find_job(session: Session, job_id: str) -> Job:

@@ -1,8 +1,14 @@
-"""The Celery application and the one message there is: a unit's id, a wake-up call."""
+"""The Celery application and the one message there is: a call for a worker, which says nothing of what to do.
+
+Whoever is called claims from the database what should be done next, and goes on until nothing is left to claim. So
+any call wakes any worker, more calls in the queue than units that wait are of no use, and a lost one is made up for by
+the next.
+"""
 
 import logging
 from collections.abc import Sequence
 from importlib import import_module
+from typing import Any
 
 from celery import Celery
 from sqlalchemy.exc import SQLAlchemyError
@@ -13,8 +19,8 @@ from app.settings import Settings
 
 logger = logging.getLogger(__name__)
 
-LEG = "newfound.leg"
-DAY = 86_400  # seconds
+CALL, QUEUE = "newfound.work", "newfound"
+MAX_CALLS = 1_000  # in the queue, however many units wait: each worker that is called goes on to all of them
 POLLING_SECONDS = 0.2
 CONNECT_SECONDS, SOCKET_SECONDS = 2, 10  # a broker that does not answer holds up a request no longer
 
@@ -26,8 +32,6 @@ def configure(settings: Settings) -> None:
 
     Each process calls this at its start, since importing a module makes no folders.
     """
-    if settings.broker.startswith("redis"):
-        import_module("app.redis_broker")
     if settings.broker.startswith("filesystem:"):
         import_module("app.file_broker")
     celery.conf.update(
@@ -38,16 +42,15 @@ def configure(settings: Settings) -> None:
         result_backend=None,
         task_ignore_result=True,
         task_serializer="json",
+        task_default_queue=QUEUE,
         accept_content=["json"],
-        # A leg's message is acknowledged at the end of the leg, so a worker holds one message at a time
-        # and none waits behind a long leg. Who works on what is decided by the lease, not by the broker.
-        task_acks_late=True,
+        # A call is acknowledged when it is heard: who works on what is decided by leases, not by the broker.
+        task_acks_late=False,
         worker_prefetch_multiplier=1,
-        worker_disable_prefetch=settings.broker.startswith("redis"),  # it exists there alone
         worker_concurrency=1,
+        worker_enable_remote_control=False,  # what there is to say to a worker stands in the database
         # A leg goes on without the broker: all it needs is the database.
         worker_cancel_long_running_tasks_on_connection_loss=False,
-        worker_lost_wait=1.0,  # seconds until a killed child counts as lost and another takes its place
         worker_hijack_root_logger=False,
         worker_redirect_stdouts=False,
     )
@@ -56,46 +59,60 @@ def configure(settings: Settings) -> None:
 def transport_options(settings: Settings) -> dict[str, object]:
     """Options of the broker's transport."""
     if not settings.broker.startswith("filesystem:"):
-        # Longer than any leg: Redis must not hand out a second time what is still worked on.
-        return {"visibility_timeout": DAY, "socket_connect_timeout": CONNECT_SECONDS, "socket_timeout": SOCKET_SECONDS}
-    messages, control = settings.broker_folder / "messages", settings.broker_folder / "control"
-    for folder in (messages, control):
-        folder.mkdir(parents=True, exist_ok=True)
+        return {"socket_connect_timeout": CONNECT_SECONDS, "socket_timeout": SOCKET_SECONDS}
+    messages = settings.broker_folder / "messages"
+    messages.mkdir(parents=True, exist_ok=True)
     # What one process puts out another takes in, so both are one folder.
     return {
         "data_folder_in": str(messages),
         "data_folder_out": str(messages),
-        "control_folder": str(control),
         "polling_interval": POLLING_SECONDS,
     }
 
 
-def send(unit_ids: Sequence[int]) -> bool:
-    """Send a wake-up call for each unit; False, and a line in the log, if the broker does not take them all.
+def call(n_units: int) -> bool:
+    """Call for workers for so many units; False, and a line in the log, if the broker does not take the calls.
 
-    One short attempt, over a connection of its own: a pooled one may have died with the broker, or in a fork.
+    Calls that still wait in the queue count. One short attempt, over a connection of its own: a pooled one may have
+    died with the broker.
     """
-    if not unit_ids:
+    if n_units == 0:
         return True
     try:
         with celery.connection_for_write() as connection:
-            for unit_id in unit_ids:
-                celery.send_task(LEG, args=[unit_id], connection=connection, retry=False, ignore_result=True)
+            for _ in range(min(n_units, MAX_CALLS) - n_waiting(connection)):
+                celery.send_task(CALL, connection=connection, retry=False, ignore_result=True)
     except Exception as error:  # each transport has errors of its own
-        logger.warning("the broker took no message for units %s, the reaper sends them again: %r", unit_ids, error)
+        logger.warning("the broker took no call for workers, a reaper calls again: %r", error)
         return False
     return True
 
 
 def wake(sessions: sessionmaker[Session], unit_ids: Sequence[int]) -> None:
-    """Wake a worker up for each unit; to be called after the commit that made them ready.
+    """Call for workers for some units; to be called after the commit that made them ready.
 
-    Never fails: what cannot be sent from here is due at once, for the next reaper that has a broker.
+    Never fails: units that cannot call from here are due at once, for the next reaper that has a broker.
     """
-    if send(unit_ids):
+    if call(len(unit_ids)):
         return
     try:
         with sessions.begin() as session:
             leases.make_due(session, unit_ids)
-    except SQLAlchemyError:
-        logger.warning("units %s are sent again when their time is up", unit_ids, exc_info=True)
+    except SQLAlchemyError as error:
+        logger.warning("units %s call again when their time is up: %s", unit_ids, error)
+
+
+def calls_waiting() -> int | None:
+    """How many calls wait for a worker now; None if the broker does not answer."""
+    try:
+        with celery.connection_for_write() as connection:
+            return n_waiting(connection)
+    except Exception as error:
+        logger.warning("the broker does not answer: %r", error)
+        return None
+
+
+def n_waiting(connection: Any) -> int:
+    """How many calls wait in the queue."""
+    declared = celery.amqp.queues[QUEUE].bind(connection.default_channel).queue_declare()
+    return int(declared.message_count)

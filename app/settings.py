@@ -31,6 +31,7 @@ class Settings(BaseSettings):
 
     max_upload_bytes: int = Field(default=2**30, ge=1)
     max_document_bytes: int = Field(default=2**20, ge=1)
+    min_free_bytes: int = Field(default=2**28, ge=0)  # on the disk of an embedded database, and of encoded corpora
 
     @property
     def database(self) -> str:

@@ -3,18 +3,20 @@
 A file is named for its digest. Nothing in the folder is the only copy of anything: it may be emptied at any time.
 """
 
+import errno
 import fcntl
 import hashlib
 import logging
 import os
 import re
+import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from worker.corpus_file import Arrays, CorpusFileError, mapped, piece_of
+from worker.corpus_file import Arrays, CorpusFileError, layout, mapped, piece_of
 
 logger = logging.getLogger(__name__)
 
@@ -27,22 +29,25 @@ checked: set[tuple[str, int, int]] = set()  # digest, inode and time of the file
 
 
 class CorpusFiles:
-    """The folder, and how many bytes it may hold."""
+    """The folder, how many bytes it may hold, and how many it leaves free on its disk."""
 
-    def __init__(self, folder: Path, max_bytes: int) -> None:
-        self.folder, self.max_bytes = folder, max_bytes
+    def __init__(self, folder: Path, max_bytes: int, kept_bytes: int = 0) -> None:
+        self.folder, self.max_bytes, self.kept_bytes = folder, max_bytes, kept_bytes
 
     def load(self, digest: str, n_tokens: int, n_documents: int, parts: Callable[[], Iterable[bytes]]) -> Arrays:
         """Map the corpus with this digest; if it is not here yet, or damaged, write it from its parts first.
 
-        Raises CorpusFileError if the parts are not that corpus.
+        Raises CorpusFileError if the parts are not that corpus, OSError (ENOSPC) if there is no room for the file.
         """
         path = self.folder / digest
         arrays = read(path, n_tokens, n_documents)
         if arrays is None:
             self.folder.mkdir(parents=True, exist_ok=True)
             with self.turn(digest):  # whoever comes second finds the file
-                arrays = read(path, n_tokens, n_documents) or write(path, parts(), n_tokens, n_documents)
+                arrays = read(path, n_tokens, n_documents)
+                if arrays is None:
+                    self.make_room(layout(n_tokens, n_documents)[1])
+                    arrays = write(path, parts(), n_tokens, n_documents)
             self.tidy()
         return arrays
 
@@ -56,11 +61,32 @@ class CorpusFiles:
             fcntl.lockf(file, fcntl.LOCK_EX, 1, int(digest[:7], 16))
             yield
 
+    def make_room(self, n_bytes: int) -> None:
+        """Remove files that were not used for longest, until so many bytes fit. Raises OSError (ENOSPC)."""
+        wanted = n_bytes + self.kept_bytes
+        for _, _, path in reversed(self.by_use()):
+            if shutil.disk_usage(self.folder).free >= wanted:
+                return
+            logger.info("%s is removed: there is no room for another", path)
+            path.unlink(missing_ok=True)
+        free = shutil.disk_usage(self.folder).free
+        if free < wanted:
+            raise OSError(errno.ENOSPC, f"{free} bytes are free, {wanted} are wanted", str(self.folder))
+
     def tidy(self) -> None:
         """Remove the files that were not used for longest, until the others keep the limit; the last one stays.
 
         Processes that have mapped a file keep it until they need it no more.
         """
+        total = 0
+        for position, (_, size, path) in enumerate(self.by_use()):
+            total += size
+            if position > 0 and total > self.max_bytes:
+                logger.info("%s is removed: the folder is to hold %d bytes", path, self.max_bytes)
+                path.unlink(missing_ok=True)
+
+    def by_use(self) -> list[tuple[int, int, Path]]:
+        """When each file was used, its size and its path, the last used first; abandoned ones are removed."""
         found = []
         for path in self.folder.iterdir():
             with suppress(FileNotFoundError):
@@ -69,13 +95,7 @@ class CorpusFiles:
                     found.append((status.st_atime_ns, status.st_size, path))
                 elif path.suffix == PARTIAL and time.time() - status.st_mtime > ABANDONED_SECONDS:
                     path.unlink()
-        found.sort(reverse=True)
-        total = 0
-        for position, (_, size, path) in enumerate(found):
-            total += size
-            if position > 0 and total > self.max_bytes:
-                logger.info("%s is removed: the folder is to hold %d bytes", path, self.max_bytes)
-                path.unlink(missing_ok=True)
+        return sorted(found, reverse=True)
 
 
 def read(path: Path, n_tokens: int, n_documents: int) -> Arrays | None:

@@ -18,7 +18,7 @@ from app.models import Encoding, EncodingPart, Job
 from sampler.corpus import Corpus
 from sampler.text import Encoded
 from worker import corpus_file
-from worker.corpus_file import Arrays
+from worker.corpus_file import Arrays, CorpusFileError
 from worker.corpus_files import CorpusFiles
 from worker.store import Names, Rows, Stored, canonical
 
@@ -73,20 +73,24 @@ def find(session: Session, job: Job) -> int | None:
 
 
 def begin(session: Session, job: Job, draft: Draft) -> int:
-    """Make the encoding's row, unless there is one; returns its id. Its parts are to follow."""
+    """Make the encoding's row, or write over one that is damaged; returns its id. Its parts are to follow."""
     encoded, corpus = draft.encoded, draft.encoded.corpus
-    made = upsert(session, Encoding).values(
-        corpus_id=job.corpus_id,
-        corpus_version=job.corpus_version,
-        options=canonical(job.settings["text"]),
-        n_documents=corpus.n_documents,
-        n_tokens=corpus.n_tokens,
-        n_words=corpus.n_words,
-        n_known=corpus.n_known,
-        vocabulary=encoded.vocabulary,
-        categories=encoded.categories,
-    )
-    session.execute(made.on_conflict_do_nothing())
+    found = {
+        "n_documents": corpus.n_documents,
+        "n_tokens": corpus.n_tokens,
+        "n_words": corpus.n_words,
+        "n_known": corpus.n_known,
+        "vocabulary": encoded.vocabulary,
+        "categories": encoded.categories,
+    }
+    key = {
+        "corpus_id": job.corpus_id,
+        "corpus_version": job.corpus_version,
+        "options": canonical(job.settings["text"]),
+    }
+    made = upsert(session, Encoding).values(**key, **found)
+    columns = [getattr(Encoding, name) for name in key]
+    session.execute(made.on_conflict_do_update(index_elements=columns, set_=found))
     return session.scalars(select(Encoding.id).where(wanted_by(job))).one()
 
 
@@ -105,10 +109,8 @@ def save_parts(session: Session, rows: Rows) -> None:
 
 
 def complete(session: Session, encoding_id: int, draft: Draft) -> None:
-    """Declare the encoding whole, unless another leg has already done so."""
-    session.execute(
-        update(Encoding).where(Encoding.id == encoding_id, Encoding.digest.is_(None)).values(digest=draft.digest)
-    )
+    """Declare the encoding whole: the same documents and options always have this digest."""
+    session.execute(update(Encoding).where(Encoding.id == encoding_id).values(digest=draft.digest))
 
 
 def point_to(session: Session, job: Job) -> None:
@@ -125,7 +127,9 @@ def load(session: Session, job: Job, files: CorpusFiles) -> Stored:
         select(Encoding)
         .where(wanted_by(job), Encoding.digest.is_not(None))
         .options(defer(Encoding.vocabulary, raiseload=True), defer(Encoding.categories, raiseload=True))
-    ).one()
+    ).one_or_none()
+    if found is None:
+        raise CorpusFileError("the encoding is not there, or not whole")
     arrays = files.load(str(found.digest), found.n_tokens, found.n_documents, lambda: stored_parts(session, found.id))
     corpus = Corpus(arrays.words, arrays.offsets, arrays.labels, found.n_words, found.n_known)
     return Stored(corpus, arrays.document_ids)

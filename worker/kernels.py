@@ -21,25 +21,25 @@ def compile_kernels() -> None:
     with Workers(2) as workers:
         for kernel in get_args(Kernel):
             model = Hyperparameters(n_topics=8, n_start=3, birth_share=0.5 if kernel == "blocked" else 0.0)
-            run_chain(LbplNtm(corpus, model, kernel, seed=0), workers)
-        run_chain(small_calibrated(corpus, workers), workers)
+            run_chain(LbplNtm(corpus, model, kernel, 0, workers))
+        run_chain(small_calibrated(corpus, workers))
 
 
-def run_chain(model: Model[Any], workers: Workers) -> None:
+def run_chain(model: Model[Any]) -> None:
     """A chain from its start to the conclusion."""
-    state, n_categories = model.start(0, workers), []
+    state, n_categories = model.start(0), []
     for _ in range(N_SWEEPS):
-        n_categories.append(model.sweep(state, workers).n_categories)
+        n_categories.append(model.sweep(state).n_categories)
         model.keep(state)
     traces = {"n_categories": np.array([n_categories], np.float64)}
-    model.conclude([model.load(model.dump(state))], traces, workers)
+    model.conclude([model.load(model.dump(state))], traces)
 
 
 def small_calibrated(corpus: Corpus, workers: Workers) -> Calibrated:
     """The calibrated model after all its steps."""
     runs = calibration_steps.all_atom_runs(corpus, FEW_ATOMS, 0, workers)
     done = calibration_steps.all_steps(corpus, FEW_ATOMS, 0, runs, workers)
-    return Calibrated(corpus, FEW_ATOMS, 0, done)
+    return Calibrated(corpus, FEW_ATOMS, 0, done, workers)
 
 
 def small_corpus() -> Corpus:

@@ -1,34 +1,61 @@
 """One leg of one unit: what its work needs to know, and how it writes."""
 
+import errno
 import logging
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.orm import Session
 
-from app import leases
+from app import disk, leases
 from app.db import Database
 from app.models import Job, Unit
 from app.settings import Settings
+from sampler.workers import Workers
 from worker.corpus_files import CorpusFiles
+from worker.heartbeat import Heartbeat
 
 logger = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
-AWAY = (OperationalError, InterfaceError)  # the database does not answer, is locked, or its disk is full
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 
-class Leg(NamedTuple):
+class Stopped(Exception):
+    """The work was given up, because its worker leaves or its lease is lost."""
+
+
+class DatabaseAway(Exception):
+    """The database does not answer, is locked, or its disk is full."""
+
+
+# What SQLAlchemy raises then; also for some rows that cannot be read, see `is_away`.
+AWAY = (OperationalError, InterfaceError)
+# SQLite's own codes for it: BUSY LOCKED NOMEM READONLY IOERR FULL CANTOPEN PROTOCOL
+SQLITE_AWAY = {5, 6, 7, 8, 10, 13, 14, 15}
+
+
+def is_away(error: OperationalError | InterfaceError) -> bool:
+    """Whether the database was away, rather than a row of a kind that cannot be read."""
+    if "sqlite3" not in type(error.orig).__module__:
+        return True
+    code = getattr(error.orig, "sqlite_errorcode", None)  # the driver's own errors have none
+    return code is not None and code & 0xFF in SQLITE_AWAY
+
+
+@dataclass(frozen=True)
+class Leg:
     """What the work of a leg needs to know."""
 
     database: Database
     settings: Settings
     unit: Unit
     job: Job
-    leaving: Callable[[], bool]  # asked between sweeps: the worker is to end
-    lease_is_lost: Callable[[], bool]  # asked between sweeps: lost, or the job has ended
+    heartbeat: Heartbeat
+    began_at: float = field(default_factory=time.monotonic)
 
     @property
     def token(self) -> str:
@@ -38,41 +65,76 @@ class Leg(NamedTuple):
     @property
     def files(self) -> CorpusFiles:
         """Where this host keeps encoded corpora."""
-        return CorpusFiles(self.settings.encodings, self.settings.max_encodings_bytes)
+        kept = self.settings.min_free_bytes // 2  # as that of workers' writes, see `app.disk`
+        return CorpusFiles(self.settings.encodings, self.settings.max_encodings_bytes, kept)
+
+    @property
+    def seconds(self) -> float:
+        """How long all legs of the unit have worked up to now."""
+        return float(self.unit.seconds) + time.monotonic() - self.began_at
+
+    def workers(self) -> Workers:
+        """Threads for the leg's computations, which are broken off if the leg does not stop in time."""
+        return Workers(self.settings.threads, stop=self.heartbeat.flag)
+
+    def leaving(self) -> bool:
+        """Whether the worker is to end."""
+        return self.heartbeat.leaving()
 
     def must_stop(self) -> bool:
         """Whether this sweep is to be the last one."""
-        return self.leaving() or self.lease_is_lost()
+        return self.heartbeat.must_stop()
 
     def write(self, work: Callable[[Session], Result]) -> Result:
         """Do the work in one transaction, again and again while the database is away or its disk is full.
 
         The fence decides whether it may still be done by then: what another leg has taken over raises LeaseLost.
+        Raises DatabaseAway if the worker leaves meanwhile.
         """
         while True:
-            try:
-                with self.database.sessions.begin() as session:
-                    return work(session)
-            except AWAY as error:
-                if self.leaving():
-                    raise
-                logger.warning("job %s: nothing can be saved, trying again: %s", self.job.id, error.orig)
-                time.sleep(self.settings.save_seconds)
+            reason = disk.shortage(self.settings, share=0.5)
+            if reason is None:
+                try:
+                    with self.database.sessions.begin() as session:
+                        return work(session)
+                except AWAY as error:
+                    if not is_away(error):
+                        raise
+                    reason = f"the database does not take what is to be saved: {error.orig}"
+            if self.leaving():
+                raise DatabaseAway(reason)
+            self.wait(reason)
+
+    def wait(self, reason: str) -> None:
+        """Wait a little, and say in the job's note why."""
+        logger.warning("job %s waits: %s", self.job.id, reason)
+        try:
+            with self.database.sessions.begin() as session:
+                leases.note(session, self.unit.id, self.token, reason)
+        except AWAY:
+            pass  # nobody could read it
+        time.sleep(self.settings.save_seconds)
 
     def saved(self, session: Session, **progress: Any) -> bool:
-        """Fence a write and note the progress; False if the job is over."""
+        """Fence a write and note the progress; False if the run is over."""
         nothing = {"n_sweeps": self.unit.n_sweeps, "n_categories": None, "sweeps_per_second": None}
-        return leases.saved(session, self.unit.id, self.token, self.settings.lease_seconds, **(nothing | progress))
+        told = {**nothing, "seconds": self.seconds, **progress}
+        return leases.saved(session, self.unit.id, self.token, self.settings.lease_seconds, **told)
 
     def finish(self, session: Session) -> list[int]:
-        """End the unit; returns the units to send."""
-        return leases.finish(session, self.unit.id, self.token)
+        """End the unit; returns the units that call for workers now."""
+        return leases.finish(session, self.unit.id, self.token, self.seconds)
 
     def release(self, session: Session) -> list[int]:
-        """End the leg before its unit is done; returns the unit, to be sent again, if its job goes on."""
+        """End the leg before its unit is done; returns the unit, if its run goes on."""
         return [self.unit.id] if leases.release(session, self.unit.id, self.token) else []
 
     def fail(self, session: Session, error: Exception) -> None:
-        """Fail the job with the reason."""
-        reason = f"{self.unit.kind}: {type(error).__name__}: {error}"
-        leases.fail(session, self.unit.id, self.token, reason)
+        """Fail the run with the reason."""
+        leases.fail(session, self.unit.id, self.token, reason_of(self.unit.kind, error))
+
+
+def reason_of(kind: str, error: Exception) -> str:
+    """Why a run has failed, as its owner reads it."""
+    told = error.orig if isinstance(error, AWAY) else error
+    return f"{kind}: {type(error).__name__}: {told}"

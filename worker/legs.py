@@ -1,9 +1,9 @@
-"""Legs of units: encode, chain or conclude. Knows SQL and the sampler, not Celery; steps has the stepwise ones."""
+"""Legs of units: what a worker does with a unit that it has claimed, and how a leg ends, whatever becomes of it."""
 
 import logging
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -12,18 +12,19 @@ from sqlalchemy.orm import Session
 from app import leases
 from app.db import Database
 from app.errors import LeaseLost
-from app.models import Answer, Audit, Job, Topic, Unit
+from app.leases import EXTENSION
+from app.models import Answer, Audit, Job, SideRun, Topic, Unit
 from app.settings import Settings
-from sampler import consensus, text
+from sampler import consensus
 from sampler.checkpoint import CheckpointError
-from sampler.workers import Workers
+from sampler.workers import Interrupted
 from worker import encodings, results, store, topics
-from worker.encodings import Draft
+from worker.encode import encode, stored_corpus
 from worker.heartbeat import Heartbeat
-from worker.leg import AWAY, Leg
+from worker.leg import AWAY, DatabaseAway, Leg, Stopped, is_away, reason_of
 from worker.models import ChainState, Model, model_of
-from worker.steps import run_steps
-from worker.store import NewDraw, Rows, Stopped
+from worker.steps import mended, run_steps
+from worker.store import NewDraw, Rows
 
 logger = logging.getLogger(__name__)
 
@@ -31,110 +32,76 @@ TOP_WORDS = 10
 
 
 def run(database: Database, settings: Settings, unit_id: int, leaving: Callable[[], bool]) -> list[int]:
-    """Run one leg of the unit; returns the ids of the units to send next.
+    """Run one leg of a unit, if it is free; returns the ids of the units that call for workers now.
 
-    Nothing happens if another leg holds the unit or its job is over. An error of the work itself fails the
-    job. If the database is away at the start, the lease runs out and the unit is sent again.
+    Nothing happens if another leg holds the unit or its run is over. An error of the work itself fails the
+    run, as does a row that cannot be read. If the database is away, the lease runs out and a reaper calls again.
     """
     token = secrets.token_hex(16)
     try:
         with database.sessions.begin() as session:
-            unit = leases.claim(session, unit_id, token, settings.lease_seconds)
-            if unit is None:
+            if leases.claim(session, unit_id, token, settings.lease_seconds) is None:
                 return []
-            job = session.get_one(Job, unit.job_id)
-        logger.info("job %s: %s %s begins a leg", job.id, unit.kind, "" if unit.chain is None else unit.chain)
-        with Heartbeat(database, settings, unit_id, token) as heartbeat:
-            return work_on(Leg(database, settings, unit, job, leaving, heartbeat.lease_is_lost))
-    except AWAY:
-        logger.exception("unit %d: the database is away; the unit waits to be sent again", unit_id)
-        return []
+        with Heartbeat(database, settings, unit_id, token, leaving) as heartbeat:
+            unit, job = read(database, unit_id)
+            logger.info("job %s: %s %s begins a leg", job.id, unit.kind, "" if unit.chain is None else unit.chain)
+            return work_on(Leg(database, settings, unit, job, heartbeat))
+    except DatabaseAway as error:
+        logger.warning("unit %d: its lease runs out: %s", unit_id, error)
+    except Exception as error:
+        if isinstance(error, AWAY) and is_away(error):
+            logger.warning("unit %d: the database is away, the lease runs out: %s", unit_id, error.orig)
+        else:
+            logger.exception("unit %d cannot be read", unit_id)
+            refuse(database, unit_id, error)
+    return []
+
+
+def read(database: Database, unit_id: int) -> tuple[Unit, Job]:
+    """A claimed unit and its job; one that is being extended as it is to be."""
+    with database.readers.begin() as session:
+        unit = session.get_one(Unit, unit_id)
+        job = session.get_one(Job, unit.job_id)
+        sweeps = session.get_one(SideRun, (job.id, EXTENSION)).sweeps if unit.side == EXTENSION else None
+    if sweeps is not None:
+        job.settings = {**job.settings, "sweeps": sweeps}
+    return unit, job
+
+
+def refuse(database: Database, unit_id: int, error: Exception) -> None:
+    """Fail the run of a unit that no leg can begin with."""
+    with database.sessions.begin() as session:
+        leases.refuse(session, unit_id, reason_of(f"unit {unit_id} cannot be read", error))
 
 
 def work_on(leg: Leg) -> list[int]:
     """Do the unit's kind of work, and end the leg properly whatever becomes of it."""
     try:
         return WORK[leg.unit.kind](leg)
-    except LeaseLost as error:
-        logger.info("job %s: %s", leg.job.id, error)
-        return leg.write(leg.release)  # a job that has ended left the lease in our hands
-    except AWAY:
+    except (LeaseLost, Stopped, Interrupted) as error:
+        logger.info("job %s: the leg of %s ends: %s", leg.job.id, leg.unit.kind, error)
+        return leg.write(leg.release)  # a run that has ended left the lease in our hands
+    except DatabaseAway:
         raise
     except Exception as error:
+        if isinstance(error, AWAY) and is_away(error):
+            raise
         logger.exception("job %s: %s failed", leg.job.id, leg.unit.kind)
         reason = error
         leg.write(lambda session: leg.fail(session, reason))
         return []
 
 
-def encode(leg: Leg) -> list[int]:
-    """Turn the corpus version into token arrays, unless an earlier job has done so under the same options."""
-    with leg.database.readers.begin() as session:
-        is_there = encodings.find(session, leg.job) is not None
-    try:
-        if not is_there:
-            store_encoding(leg, encoded_documents(leg))
-    except Stopped as stop:
-        logger.info("%s", stop)
-        return leg.write(leg.release)
-    return leg.write(partial(save_encode, leg))
-
-
-def encoded_documents(leg: Leg) -> Draft:
-    """The encoded corpus version. Raises Stopped."""
-    with leg.database.readers.begin() as session:
-        documents = store.Documents(session, leg.job, leg.must_stop)
-        encoded = text.encode(documents.texts(), documents.labels, store.text_options(leg.job))
-    return encodings.draft(encoded, documents.ids)
-
-
-def store_encoding(leg: Leg, draft: Draft) -> None:
-    """Save the encoded corpus, in transactions that let others in between. Raises Stopped."""
-    encoding_id = leg.write(partial(begin_encoding, leg, draft))
-    for rows in encodings.part_rows(encoding_id, draft):
-        goes_on = leg.write(partial(save_parts, leg, rows))
-        if not goes_on or leg.must_stop():
-            raise Stopped(f"job {leg.job.id}: after part {rows[-1]['number']} of the encoding")
-    leg.write(partial(complete_encoding, leg, encoding_id, draft))
-
-
-def begin_encoding(leg: Leg, draft: Draft, session: Session) -> int:
-    """Make the encoding's row; returns its id."""
-    leg.saved(session)
-    return encodings.begin(session, leg.job, draft)
-
-
-def save_parts(leg: Leg, rows: Rows, session: Session) -> bool:
-    """Save some parts; False if the job is over."""
-    goes_on = leg.saved(session)
-    encodings.save_parts(session, rows)
-    return goes_on
-
-
-def complete_encoding(leg: Leg, encoding_id: int, draft: Draft, session: Session) -> None:
-    """Declare the encoding whole."""
-    leg.saved(session)
-    encodings.complete(session, encoding_id, draft)
-
-
-def save_encode(leg: Leg, session: Session) -> list[int]:
-    """Point the job to its encoding; returns the units that are ready now."""
-    next_units = leg.finish(session)
-    encodings.point_to(session, leg.job)
-    return next_units
-
-
 def run_chain(leg: Leg) -> list[int]:
     """Sweep from the last checkpoint on, saving every few seconds, until the leg or the chain is over."""
-    with leg.database.readers.begin() as session:
-        corpus = encodings.load(session, leg.job, leg.files).corpus
-        model = model_of(session, leg.job, corpus)
+    corpus = stored_corpus(leg).corpus
     end = time.monotonic() + leg.settings.leg_seconds
-    with Workers(leg.settings.threads) as workers:
-        state = restored(leg, model, leg.unit, workers)
+    with leg.workers() as workers:
+        model = mended(leg, "chain", corpus, workers, lambda session: model_of(session, leg.job, corpus, workers))
+        state = restored(leg, model, leg.unit)
         while state.n_sweeps < leg.job.settings["sweeps"]:
             began = time.monotonic()
-            draws = stretch(leg, model, state, workers)
+            draws = stretch(leg, model, state)
             rate = len(draws) / max(time.monotonic() - began, 1e-9)
             goes_on = leg.write(partial(save_chain, leg, state, model.dump(state), draws, rate))
             is_over = not goes_on or leg.must_stop() or time.monotonic() > end
@@ -143,14 +110,14 @@ def run_chain(leg: Leg) -> list[int]:
     return leg.write(leg.finish)
 
 
-def restored(leg: Leg, model: Model[Any], unit: Unit, workers: Workers) -> Any:
+def restored(leg: Leg, model: Model[Any], unit: Unit) -> Any:
     """A chain as its newest sound checkpoint has it, or before its first sweep if there is none."""
     before: int | None = None
     while True:
         with leg.database.readers.begin() as session:
             found = store.newest_checkpoint(session, unit, before)
         if found is None:
-            return model.start(int(unit.chain or 0), workers)
+            return model.start(int(unit.chain or 0))
         try:
             return model.load(found.data)
         except CheckpointError as error:
@@ -158,20 +125,20 @@ def restored(leg: Leg, model: Model[Any], unit: Unit, workers: Workers) -> Any:
         before = found.id
 
 
-def stretch(leg: Leg, model: Model[Any], state: ChainState, workers: Workers) -> list[NewDraw]:
+def stretch(leg: Leg, model: Model[Any], state: ChainState) -> list[NewDraw]:
     """Sweep until it is time to save, at least once."""
     draws: list[NewDraw] = []
     until = time.monotonic() + leg.settings.save_seconds
     while not draws or (
         state.n_sweeps < leg.job.settings["sweeps"] and time.monotonic() < until and not leg.must_stop()
     ):
-        draws.append(sweep(leg, model, state, workers))
+        draws.append(sweep(leg, model, state))
     return draws
 
 
-def sweep(leg: Leg, model: Model[Any], state: ChainState, workers: Workers) -> NewDraw:
+def sweep(leg: Leg, model: Model[Any], state: ChainState) -> NewDraw:
     """One sweep; past the burn-in the draw is kept in the tally."""
-    draw = model.sweep(state, workers)
+    draw = model.sweep(state)
     if state.n_sweeps > leg.job.settings["burn_in"]:
         model.keep(state)
     return draw
@@ -195,26 +162,24 @@ def conclude(leg: Leg) -> list[int]:
 
     It is from all chains, or from the one with the highest mean log joint.
     """
-    with leg.database.readers.begin() as session:
-        stored = encodings.load(session, leg.job, leg.files)
-        names = encodings.names(session, leg.job)
-        model = model_of(session, leg.job, stored.corpus)
-        best = None if model.pools_chains else store.best_chain(session, leg.job)
-        units = store.chain_units(session, leg.job, best)
-        traces = store.traces(session, leg.job) if model.pools_chains else {}
-    with Workers(leg.settings.threads) as workers:
-        states = [finished(leg, model, unit, workers) for unit in units]
-        conclusion = model.conclude(states, traces, workers)
-    words = consensus.top_words(stored.corpus, conclusion.consensus, TOP_WORDS)
-    categories = results.category_rows(leg.job, stored.corpus, names, conclusion, words)
+    stored = stored_corpus(leg)
+    corpus = stored.corpus
+    with leg.workers() as workers:
+        model = mended(leg, "conclude", corpus, workers, lambda session: model_of(session, leg.job, corpus, workers))
+        with leg.database.readers.begin() as session:
+            names = encodings.names(session, leg.job)
+            best = None if model.pools_chains else store.best_chain(session, leg.job)
+            units = store.chain_units(session, leg.job, best)
+            traces = store.traces(session, leg.job) if model.pools_chains else {}
+        states = [finished(leg, model, unit) for unit in units]
+        conclusion = model.conclude(states, traces)
+        words = consensus.top_words(corpus, conclusion.consensus, TOP_WORDS, workers)
+    categories = results.category_rows(leg.job, corpus, names, conclusion, words)
     while leg.write(partial(clear_some_results, leg)):
         continue
-    for rows in results.answer_rows(leg.job, stored, conclusion):
-        leg.write(partial(save_rows, leg, Answer, rows))
-    for rows in results.audit_rows(leg.job, stored, conclusion):
-        leg.write(partial(save_rows, leg, Audit, rows))
-    for rows in topics.topic_rows(leg.job, names.vocabulary, conclusion.topics):
-        leg.write(partial(save_rows, leg, Topic, rows))
+    save_all(leg, Answer, results.answer_rows(leg.job, stored, conclusion))
+    save_all(leg, Audit, results.audit_rows(leg.job, stored, conclusion))
+    save_all(leg, Topic, topics.topic_rows(leg.job, names.vocabulary, conclusion.topics))
     next_units = leg.write(partial(save_summary, leg, best, categories, conclusion.facts))
     clear_older_results(leg)
     return next_units
@@ -231,14 +196,14 @@ def clear_older_results(leg: Leg) -> None:
         logger.warning("job %s: its older results stay for now: %s", leg.job.id, error.orig)
 
 
-def finished(leg: Leg, model: Model[Any], unit: Unit, workers: Workers) -> Any:
+def finished(leg: Leg, model: Model[Any], unit: Unit) -> Any:
     """A chain after its last sweep.
 
     If its last checkpoint is damaged, its missing sweeps are done again, with the same draws.
     """
-    state = restored(leg, model, unit, workers)
+    state = restored(leg, model, unit)
     while state.n_sweeps < leg.job.settings["sweeps"]:
-        sweep(leg, model, state, workers)
+        sweep(leg, model, state)
     return state
 
 
@@ -246,6 +211,14 @@ def clear_some_results(leg: Leg, session: Session) -> bool:
     """Take out some of what an unfinished conclusion wrote, or an older one; False if nothing is left of it."""
     leg.saved(session)
     return results.clear_unread(session, leg.job)
+
+
+def save_all(leg: Leg, table: type[Answer | Audit | Topic], batches: Iterable[Rows]) -> None:
+    """Save batches of rows, each in a transaction of its own. Raises Stopped."""
+    for rows in batches:
+        leg.write(partial(save_rows, leg, table, rows))
+        if leg.must_stop():
+            raise Stopped("its results are not all written")
 
 
 def save_rows(leg: Leg, table: type[Answer | Audit | Topic], rows: Rows, session: Session) -> None:

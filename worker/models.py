@@ -48,18 +48,18 @@ class Conclusion(NamedTuple):
 
 
 class Model(Protocol[S]):
-    """A model of one job over its corpus: what legs drive."""
+    """A model of one job over its corpus: what legs drive. Its workers do the work, and may be interrupted."""
 
     pools_chains: ClassVar[bool]  # whether a conclusion takes all chains, or the best one alone
 
     @classmethod
-    def of(cls, session: Session, job: Job, corpus: Corpus) -> Self:
+    def of(cls, session: Session, job: Job, corpus: Corpus, workers: Workers) -> Self:
         """The model as the job's rows have it. Raises CheckpointError if what it follows from is damaged."""
 
-    def start(self, number: int, workers: Workers) -> S:
+    def start(self, number: int) -> S:
         """A chain before its first sweep."""
 
-    def sweep(self, state: S, workers: Workers) -> NewDraw:
+    def sweep(self, state: S) -> NewDraw:
         """Advance a chain by one sweep, in place."""
 
     def keep(self, state: S) -> None:
@@ -71,7 +71,7 @@ class Model(Protocol[S]):
     def load(self, data: bytes) -> S:
         """The state that was dumped. Raises CheckpointError for any other bytes."""
 
-    def conclude(self, states: Sequence[S], traces: Traces, workers: Workers) -> Conclusion:
+    def conclude(self, states: Sequence[S], traces: Traces) -> Conclusion:
         """The answers: of all chains, in order and with their traces, if the model pools them; else of the one."""
 
 
@@ -80,22 +80,25 @@ class LbplNtm:
 
     pools_chains: ClassVar[bool] = False
 
-    def __init__(self, corpus: Corpus, hyperparameters: Hyperparameters, kernel: Kernel, seed: int) -> None:
+    def __init__(
+        self, corpus: Corpus, hyperparameters: Hyperparameters, kernel: Kernel, seed: int, workers: Workers
+    ) -> None:
         self.corpus, self.hyperparameters, self.kernel, self.seed = corpus, hyperparameters, kernel, seed
+        self.workers = workers
 
     @classmethod
-    def of(cls, session: Session, job: Job, corpus: Corpus) -> Self:
+    def of(cls, session: Session, job: Job, corpus: Corpus, workers: Workers) -> Self:
         """All is in the settings; a job from before there was a choice of kernels goes on under Algorithm 1."""
         hyperparameters = Hyperparameters(**job.settings["hyperparameters"])
-        return cls(corpus, hyperparameters, job.settings.get("kernel", "collapsed"), job.settings["seed"])
+        return cls(corpus, hyperparameters, job.settings.get("kernel", "collapsed"), job.settings["seed"], workers)
 
-    def start(self, number: int, workers: Workers) -> State:
+    def start(self, number: int) -> State:
         """A chain before its first sweep."""
-        return chain.start(self.corpus, self.hyperparameters, self.seed, number, self.kernel)
+        return chain.start(self.corpus, self.hyperparameters, self.seed, number, self.kernel, self.workers)
 
-    def sweep(self, state: State, workers: Workers) -> chain.Draw:
+    def sweep(self, state: State) -> chain.Draw:
         """Advance a chain by one sweep, in place."""
-        return chain.sweep(self.corpus, self.hyperparameters, state, workers)
+        return chain.sweep(self.corpus, self.hyperparameters, state, self.workers)
 
     def keep(self, state: State) -> None:
         """Add the state's answers to the tally of kept draws."""
@@ -109,7 +112,7 @@ class LbplNtm:
         """The state that was dumped. Raises CheckpointError."""
         return checkpoint.load(self.corpus, self.hyperparameters, data)
 
-    def conclude(self, states: Sequence[State], traces: Traces, workers: Workers) -> Conclusion:
+    def conclude(self, states: Sequence[State], traces: Traces) -> Conclusion:
         """The answers of the best chain."""
         [state] = states
         return Conclusion(consensus.conclude(self.corpus, state.tally))
@@ -126,30 +129,32 @@ class Calibrated:
         hyperparameters: CalibratedHyperparameters,
         seed: int,
         done: list[Arrays],
+        workers: Workers,
     ) -> None:
         """`done` are the results of all steps of calibrate."""
         self.corpus, self.hyperparameters, self.seed, self.done = corpus, hyperparameters, seed, done
+        self.workers = workers
 
     @classmethod
-    def of(cls, session: Session, job: Job, corpus: Corpus) -> Self:
+    def of(cls, session: Session, job: Job, corpus: Corpus, workers: Workers) -> Self:
         """The model with what the steps of its job have found. Raises CheckpointError."""
         hyperparameters, seed = calibrated_hyperparameters(job), job.settings["seed"]
         n_steps = calibration_steps.n_calibration_steps(hyperparameters)
         done = step_rows.read_all(session, CalibrationStep, {"job_id": job.id}, n_steps)
-        return cls(corpus, hyperparameters, seed, done)
+        return cls(corpus, hyperparameters, seed, done, workers)
 
     @cached_property
     def calibration(self) -> Calibration:
         """What all chains share; made when it is first asked for, outside of any transaction."""
-        return calibration_steps.read(self.corpus, self.hyperparameters, self.seed, self.done)
+        return calibration_steps.read(self.corpus, self.hyperparameters, self.seed, self.done, self.workers)
 
-    def start(self, number: int, workers: Workers) -> CalibratedState:
+    def start(self, number: int) -> CalibratedState:
         """A chain before its first sweep."""
-        return calibrated.start(self.corpus, self.hyperparameters, self.calibration, self.seed, number, workers)
+        return calibrated.start(self.corpus, self.hyperparameters, self.calibration, self.seed, number, self.workers)
 
-    def sweep(self, state: CalibratedState, workers: Workers) -> calibrated.Draw:
+    def sweep(self, state: CalibratedState) -> calibrated.Draw:
         """Advance a chain by one sweep, in place."""
-        return calibrated.sweep(self.corpus, self.calibration, state)
+        return calibrated.sweep(self.corpus, self.calibration, state, self.workers)
 
     def keep(self, state: CalibratedState) -> None:
         """Add the state's answers to the tally of kept draws."""
@@ -161,18 +166,18 @@ class Calibrated:
 
     def load(self, data: bytes) -> CalibratedState:
         """The state that was dumped. Raises CheckpointError."""
-        return calibrated.load(self.corpus, self.calibration, data)
+        return calibrated.load(self.corpus, self.calibration, data, self.workers)
 
-    def conclude(self, states: Sequence[CalibratedState], traces: Traces, workers: Workers) -> Conclusion:
+    def conclude(self, states: Sequence[CalibratedState], traces: Traces) -> Conclusion:
         """The answers of all chains together, and the topics of their categories."""
         numbers = {"n_categories": traces["n_categories"]}  # log joints compare under one setting alone
         told = {"the number of categories": traces["n_categories"]}
         found = calibrated_answers.conclude(
-            self.corpus, self.hyperparameters, self.calibration, list(states), told, workers
+            self.corpus, self.hyperparameters, self.calibration, list(states), told, self.workers
         )
         diagnostics = {**found.diagnostics, **figures(found.diagnostics["agreement"], numbers)}
         facts = {"diagnostics": diagnostics, "calibration": self.calibration.report()}
-        learned = topics.learn(self.corpus, found.consensus, self.hyperparameters.n_topics, self.seed, workers)
+        learned = topics.learn(self.corpus, found.consensus, self.hyperparameters.n_topics, self.seed, self.workers)
         return Conclusion(found.consensus, found.stability, found.category_stability, found.audit, learned, facts)
 
 
@@ -202,6 +207,6 @@ def atom_key(job: Job, words_digest: str) -> dict[str, Any]:
 MODELS: dict[str, type[Model[Any]]] = {"lbpl-ntm": LbplNtm, "calibrated": Calibrated}
 
 
-def model_of(session: Session, job: Job, corpus: Corpus) -> Model[Any]:
+def model_of(session: Session, job: Job, corpus: Corpus, workers: Workers) -> Model[Any]:
     """The job's model. Raises CheckpointError if what it follows from is damaged."""
-    return MODELS[job.settings["model"]].of(session, job, corpus)
+    return MODELS[job.settings["model"]].of(session, job, corpus, workers)

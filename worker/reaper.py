@@ -1,50 +1,47 @@
-"""A timer in every worker: says that the worker lives, and sends again the units whose lease ran out.
+"""A thread in every worker: says that the worker lives, and calls for workers where a lease ran out or a call was lost.
 
 No worker is special, so none is missed when it dies.
 """
 
 import logging
-from typing import Any
-
-from celery import bootsteps
+import threading
 
 from app import leases, presence, queue
-from app.db import connect
+from app.db import Database
 from app.settings import Settings
 
 logger = logging.getLogger(__name__)
 
 
-class Reaper(bootsteps.StartStopStep):  # type: ignore[misc]
-    """Runs `reap` every few seconds in the worker's parent process, between its other timers."""
+class Reaper:
+    """Reaps every `reap_seconds`, from its start to its stop."""
 
-    requires = ("celery.worker.components:Timer",)
+    def __init__(self, database: Database, settings: Settings, name: str) -> None:
+        self.database, self.settings, self.name = database, settings, name
+        self.ended = threading.Event()
+        self.thread = threading.Thread(target=self.go_on, name="reaper", daemon=True)
 
-    def __init__(self, parent: Any, **options: Any) -> None:
-        super().__init__(parent, **options)
-        self.settings = Settings()
-        self.database = connect(self.settings.database)
-        self.name = ""
-        self.timer: Any = None
-
-    def start(self, parent: Any) -> None:
-        """Begin to reap."""
-        self.name = str(parent.hostname)
+    def start(self) -> None:
+        """Reap once, then begin to do so again and again."""
         self.reap()
-        self.timer = parent.timer.call_repeatedly(self.settings.reap_seconds, self.reap)
+        self.thread.start()
 
-    def stop(self, parent: Any) -> None:
+    def stop(self) -> None:
         """Reap no more."""
-        if self.timer is not None:
-            self.timer.cancel()
+        self.ended.set()
+
+    def go_on(self) -> None:
+        """Reap until the worker ends."""
+        while not self.ended.wait(self.settings.reap_seconds):
+            self.reap()
 
     def reap(self) -> None:
-        """Send again what has no live lease; a database that is away is asked again next time."""
+        """Free what has no live lease, and call for workers; a database that is away is asked again next time."""
         try:
             with self.database.sessions.begin() as session:
                 presence.seen(session, self.name)
                 unit_ids = leases.reap(session)
-        except Exception:
-            logger.warning("nothing was reaped", exc_info=True)
+        except Exception as error:
+            logger.warning("nothing was reaped: %r", error)
             return
         queue.wake(self.database.sessions, unit_ids)

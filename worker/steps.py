@@ -4,22 +4,29 @@ A leg that dies loses the step under way. Atoms that another job has made over t
 """
 
 import hashlib
+import logging
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from sqlalchemy.orm import Session
 
 from app.models import AtomRun, CalibrationStep, Job, PowerStep
 from sampler import calibration_steps, power
+from sampler.checkpoint import CheckpointError
 from sampler.corpus import Corpus, fingerprint
 from sampler.workers import Workers
-from worker import encodings, step_rows
-from worker.leg import Leg
+from worker import step_rows
+from worker.encode import stored_corpus
+from worker.leg import Leg, Stopped
 from worker.models import atom_key, calibrated_hyperparameters
 from worker.step_rows import Arrays, Key, Table
 from worker.store import canonical
+
+logger = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
 
 
 class Steps(NamedTuple):
@@ -78,17 +85,20 @@ STEPS: dict[str, Callable[[Session, Job, Corpus], Steps]] = {
 }
 
 
+# By kind of unit: the kind whose results it reads.
+READS = {"calibrate": "atoms", "power": "atoms", "chain": "calibrate", "conclude": "calibrate"}
+
+
 def run_steps(leg: Leg) -> list[int]:
     """Take steps from the last one on that is kept, until the leg or the unit is over."""
-    with leg.database.readers.begin() as session:
-        corpus = encodings.load(session, leg.job, leg.files).corpus
-        steps = STEPS[leg.unit.kind](session, leg.job, corpus)
-        results = step_rows.read(session, steps.table, steps.key)[: steps.n_steps]
-    digest = digest_of(steps, results)
-    end = time.monotonic() + leg.settings.leg_seconds
-    if len(results) > leg.unit.n_sweeps:  # another job has been here
-        leg.write(partial(note, leg, steps, len(results), digest))
-    with Workers(leg.settings.threads) as workers:
+    corpus = stored_corpus(leg).corpus
+    with leg.workers() as workers:
+        kind = leg.unit.kind
+        steps, results = mended(leg, kind, corpus, workers, lambda session: begun(session, leg, kind, corpus))
+        digest = digest_of(steps, results)
+        end = time.monotonic() + leg.settings.leg_seconds
+        if len(results) > leg.unit.n_sweeps:  # another job has been here
+            leg.write(partial(note, leg, steps, len(results), digest))
         while len(results) < steps.n_steps:
             result = steps.make(results, workers)
             results.append(result)
@@ -98,6 +108,47 @@ def run_steps(leg: Leg) -> list[int]:
             if is_over and len(results) < steps.n_steps:
                 return leg.write(leg.release)
     return leg.write(leg.finish)
+
+
+def begun(session: Session, leg: Leg, kind: str, corpus: Corpus) -> tuple[Steps, list[Arrays]]:
+    """The steps of the job's unit of a kind, and the results of those that are kept.
+
+    Raises CheckpointError if what they follow from is damaged.
+    """
+    steps = STEPS[kind](session, leg.job, corpus)
+    return steps, step_rows.read(session, steps.table, steps.key)[: steps.n_steps]
+
+
+def mended(leg: Leg, kind: str, corpus: Corpus, workers: Workers, read: Callable[[Session], Result]) -> Result:
+    """What is read of the results that a unit of this kind follows from.
+
+    Of those that are damaged or missing, although their steps were done, the steps are done again, to the same bytes.
+    Raises Stopped.
+    """
+    try:
+        with leg.database.readers.begin() as session:
+            return read(session)
+    except CheckpointError as error:
+        logger.warning("job %s: what %s follows from is made again: %s", leg.job.id, kind, error)
+        make_again(leg, READS[kind], corpus, workers)
+    with leg.database.readers.begin() as session:
+        return read(session)
+
+
+def make_again(leg: Leg, kind: str, corpus: Corpus, workers: Workers) -> None:
+    """Do the steps of the job's unit of a kind whose results are missing or damaged. Raises Stopped."""
+    steps, results = mended(leg, kind, corpus, workers, lambda session: begun(session, leg, kind, corpus))
+    while len(results) < steps.n_steps:
+        results.append(steps.make(results, workers))
+        if not leg.write(partial(save_again, leg, steps, len(results), results[-1])) or leg.must_stop():
+            raise Stopped(f"job {leg.job.id}: while steps of {kind} were done again")
+
+
+def save_again(leg: Leg, steps: Steps, n_done: int, result: Arrays, session: Session) -> bool:
+    """Save the result of a step of another unit; False if the run is over."""
+    goes_on = leg.saved(session)
+    step_rows.save(session, steps.table, steps.key, n_done - 1, result)
+    return goes_on
 
 
 def note(leg: Leg, steps: Steps, n_done: int, digest: str, session: Session) -> bool:

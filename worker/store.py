@@ -18,10 +18,6 @@ Rows = Sequence[dict[str, Any]]  # to be inserted at once
 BINARY_COLLATION = {"postgresql": "C", "sqlite": "BINARY"}
 
 
-class Stopped(Exception):
-    """The work was given up, because its worker leaves or its lease is lost."""
-
-
 class NewDraw(Protocol):
     """What one sweep leaves in the trace, of whatever model: values by the names of columns."""
 
@@ -63,11 +59,11 @@ class Documents:
     """The documents of a job's corpus version, read once as texts; ids and labels gather on the way.
 
     They come in the order of their keys, by code points on every database: so the answer does not
-    depend on the order of uploads. Reading a large corpus takes minutes: Stopped is raised once `must_stop` says so.
+    depend on the order of uploads. Reading a large corpus takes minutes: now and then `check` may break it off.
     """
 
-    def __init__(self, session: Session, job: Job, must_stop: Callable[[], bool]) -> None:
-        self.session, self.job, self.must_stop = session, job, must_stop
+    def __init__(self, session: Session, job: Job, check: Callable[[], None]) -> None:
+        self.session, self.job, self.check = session, job, check
         self.ids: list[int] = []
         self.labels: list[str | None] = []
 
@@ -84,8 +80,8 @@ class Documents:
         """The texts, streamed."""
         with self.session.execute(self.query().execution_options(yield_per=BATCH)) as rows:
             for document_id, text, label in rows:
-                if len(self.ids) % BATCH == 0 and self.must_stop():
-                    raise Stopped(f"job {self.job.id}: after {len(self.ids)} documents")
+                if len(self.ids) % BATCH == 0:
+                    self.check()
                 self.ids.append(document_id)
                 self.labels.append(label)
                 yield text

@@ -1,43 +1,35 @@
-"""The Celery side of a worker: one task, a leg of one unit, and the reaper beside it."""
+"""The Celery side of a worker: one task, which works on what is ready, and the reaper beside it.
+
+A worker is a single process: Celery runs the task in its main thread. A pool's processes share locks, and one that is
+killed while it holds such a lock leaves a pool that waits for ever; here whatever is killed ends the whole worker, and
+whoever supervises it starts it again.
+"""
 
 import logging
-import multiprocessing
-from functools import cache
+import threading
 from typing import Any
 
-from celery.signals import setup_logging, worker_process_init, worker_shutting_down
+from celery import bootsteps
+from celery.signals import setup_logging, worker_shutting_down
 
 from app import queue
-from app.db import Database, connect
-from app.queue import LEG, celery
+from app.db import connect
+from app.queue import CALL, celery
 from app.settings import Settings
-from worker import legs
+from worker import turns
 from worker.reaper import Reaper
 
 settings = Settings()
 queue.configure(settings)
+database = connect(settings.database)  # opened by the first transaction
 
-# Made before the pool forks, so that the child sees what the parent's signal handler sets.
-leaving = multiprocessing.get_context("fork").Event()
-
-
-@cache
-def database() -> Database:
-    """This process's connection to the database."""
-    return connect(settings.database)
+leaving = threading.Event()  # set by the signal that ends this worker
 
 
-@celery.task(name=LEG)  # type: ignore[untyped-decorator]
-def leg(unit_id: int) -> None:
-    """Run one leg of a unit, then wake up the next."""
-    queue.wake(database().sessions, legs.run(database(), settings, unit_id, leaving.is_set))
-
-
-@worker_process_init.connect  # type: ignore[untyped-decorator]
-def forget_parents_connections(**_: Any) -> None:
-    """A forked child leaves the parent's connections alone and opens its own."""
-    database().engine.dispose(close=False)
-    database.cache_clear()
+@celery.task(name=CALL)  # type: ignore[untyped-decorator]
+def work() -> None:
+    """Work until nothing is ready."""
+    turns.work(database, settings, leaving.is_set)
 
 
 @worker_shutting_down.connect  # type: ignore[untyped-decorator]
@@ -49,12 +41,26 @@ def leave(**_: Any) -> None:
 @setup_logging.connect  # type: ignore[untyped-decorator]
 def log(loglevel: int = logging.INFO, **_: Any) -> None:
     """One line a record on standard error, with no colours."""
-    logging.basicConfig(
-        level=loglevel, format="%(asctime)s %(levelname)s %(processName)s %(name)s: %(message)s", force=True
-    )
+    logging.basicConfig(level=loglevel, format="%(asctime)s %(levelname)s %(name)s: %(message)s", force=True)
 
 
-celery.steps["worker"].add(Reaper)
+class Reaping(bootsteps.StartStopStep):  # type: ignore[misc]
+    """Keeps a reaper going as long as the worker runs."""
+
+    def __init__(self, parent: Any, **options: Any) -> None:
+        super().__init__(parent, **options)
+        self.reaper = Reaper(database, settings, str(parent.hostname))
+
+    def start(self, parent: Any) -> None:
+        """Begin to reap."""
+        self.reaper.start()
+
+    def stop(self, parent: Any) -> None:
+        """Reap no more."""
+        self.reaper.stop()
+
+
+celery.steps["worker"].add(Reaping)
 
 
 def run(name: str) -> int:
@@ -62,7 +68,7 @@ def run(name: str) -> int:
     # What Celery's own command does, which is longer about its imports.
     worker = celery.Worker(
         hostname=name,
-        pool_cls="prefork",
+        pool_cls="solo",
         loglevel="INFO",
         without_gossip=True,
         without_mingle=True,

@@ -43,7 +43,7 @@ from app.errors import (
 )
 from app.job_schemas import JobOut, JobPage
 from app.job_settings import ExtensionIn, JobIn
-from app.leases import LIVE
+from app.leases import LIVE, Run
 from app.models import Document, Job
 from app.schemas import CORPUS_ID, Status
 from sampler.text import TextOptions, has_usable_word
@@ -163,7 +163,7 @@ def get_job(job_id: JobId, readers: Readers, settings: ServiceSettings, response
 def cancel_job(job_id: JobId, sessions: Sessions, settings: ServiceSettings) -> JobOut:
     """Cancel a job that has not ended. It stops within a sweep and keeps its draws, so it can be resumed."""
     with sessions.begin() as session:
-        job = lifecycle.cancel(session, job_id)
+        job = lifecycle.cancel(session, Run(job_id))
         [told] = describe(session, [job], settings)
     return told
 
@@ -177,7 +177,7 @@ def cancel_job(job_id: JobId, sessions: Sessions, settings: ServiceSettings) -> 
 def pause_job(job_id: JobId, sessions: Sessions, settings: ServiceSettings) -> JobOut:
     """Pause a queued or running job. It stops within a sweep and keeps its draws, until it is resumed."""
     with sessions.begin() as session:
-        job = lifecycle.pause(session, job_id)
+        job = lifecycle.pause(session, Run(job_id))
         [told] = describe(session, [job], settings)
     return told
 
@@ -192,7 +192,7 @@ def pause_job(job_id: JobId, sessions: Sessions, settings: ServiceSettings) -> J
 def resume_job(job_id: JobId, sessions: Sessions, settings: ServiceSettings, response: Response) -> JobOut:
     """Queue a paused, cancelled or failed job again; it goes on from its last checkpoints."""
     with sessions.begin() as session:
-        job, unit_ids = lifecycle.resume(session, job_id)
+        job, unit_ids = lifecycle.resume(session, Run(job_id))
         [told] = describe(session, [job], settings)
     queue.wake(sessions, unit_ids)
     return queued(told, response)

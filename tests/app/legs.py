@@ -50,22 +50,22 @@ def fail(database: Database, unit_id: int, token: str, error: str = "it broke") 
         leases.fail(session, unit_id, token, error)
 
 
-def cancel(database: Database, job_id: str) -> None:
+def cancel(database: Database, job_id: str, side: str | None = None) -> None:
     """Cancel a job."""
     with database.sessions.begin() as session:
-        lifecycle.cancel(session, job_id)
+        lifecycle.cancel(session, leases.Run(job_id, side))
 
 
-def pause(database: Database, job_id: str) -> None:
+def pause(database: Database, job_id: str, side: str | None = None) -> None:
     """Pause a job."""
     with database.sessions.begin() as session:
-        lifecycle.pause(session, job_id)
+        lifecycle.pause(session, leases.Run(job_id, side))
 
 
-def resume(database: Database, job_id: str) -> list[int]:
+def resume(database: Database, job_id: str, side: str | None = None) -> list[int]:
     """Resume a job; the unit ids that were to be sent."""
     with database.sessions.begin() as session:
-        return lifecycle.resume(session, job_id)[1]
+        return lifecycle.resume(session, leases.Run(job_id, side))[1]
 
 
 def extend(database: Database, job_id: str, sweeps: int = 5) -> list[int]:

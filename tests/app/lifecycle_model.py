@@ -13,7 +13,7 @@ from sqlalchemy import delete, select
 
 from app.db import Database
 from app.errors import LeaseLost, ServiceError
-from app.models import Corpus, Job, Unit
+from app.models import Corpus, Job, SideRun, Unit
 from tests.app import legs
 from tests.app.rows import expire
 
@@ -29,8 +29,8 @@ FOLLOWING = {
 LAST = {"conclude", "power"}
 LIVE = {"queued", "running"}
 
-# All that may happen to a job's status: by which function, from what, to what. Under a job that was resumed
-# a leg from before may still work: so a queued job can also end at once.
+# All that may happen to the status of a run, a job's main one or a side run: by which function, from what, to what.
+# Under a run that was resumed a leg from before may still work: so a queued run can also end at once.
 ALLOWED = {
     ("claim", "queued", "running"),
     ("finish", "running", "succeeded"),
@@ -47,17 +47,24 @@ ALLOWED = {
     ("resume", "paused", "queued"),
     ("resume", "cancelled", "queued"),
     ("resume", "failed", "queued"),
+    ("extend", None, "queued"),
     ("extend", "succeeded", "queued"),
-    ("power_test", "succeeded", "queued"),
+    ("power_test", None, "queued"),
+    ("power_test", "paused", "queued"),
+    ("power_test", "failed", "queued"),
+    ("power_test", "cancelled", "queued"),
 }
-VERBS = ("cancel", "pause", "resume", "extend", "power_test")  # of owners
+STOPS = ("cancel", "pause", "resume")  # of owners, for the job or a side run
+VERBS = (*STOPS, "extend", "power_test")
 FROM = {verb: {old for by, old, _ in ALLOWED if by == verb} for verb in VERBS}
-TO = {"cancel": "cancelled", "pause": "paused", "resume": "queued", "extend": "queued", "power_test": "queued"}
+TO = {"cancel": "cancelled", "pause": "paused", "resume": "queued"}
+SIDES = (None, "extension", "power")
 RARE = {
     ("finish", "queued", "succeeded"),
     ("fail", "queued", "failed"),
     ("reap", "queued", "failed"),
     ("cancel", "queued", "cancelled"),
+    *((by, old, new) for by, old, new in ALLOWED if by == "power_test"),
 }  # a run of examples may miss them
 
 
@@ -67,6 +74,7 @@ class ModelUnit:
 
     kind: str
     status: str
+    side: str | None = None
     token: str | None = None
     late: bool = False  # its lease, or the time for its message, has run out
     attempts: int = 0
@@ -79,6 +87,17 @@ class ModelJob:
 
     status: str
     units: dict[int, ModelUnit]
+    sides: dict[str, str] = field(default_factory=dict)  # status of each side run
+
+    def of(self, side: str | None) -> str | None:
+        """The status of a run; None for a side run that there is not."""
+        return self.status if side is None else self.sides.get(side)
+
+    def set(self, side: str | None, status: str) -> None:
+        if side is None:
+            self.status = status
+        else:
+            self.sides[side] = status
 
     def has(self, kind: str) -> bool:
         return any(unit.kind == kind for unit in self.units.values())
@@ -116,7 +135,7 @@ class LifecycleSteps(RuleBasedStateMachine):
     """Jobs in the database and the model of them: each step is taken in both, and compared."""
 
     database: Database
-    seen: Counter[tuple[str, str, str]]
+    seen: Counter[tuple[str, str | None, str]]
 
     def __init__(self) -> None:
         super().__init__()
@@ -124,7 +143,7 @@ class LifecycleSteps(RuleBasedStateMachine):
             session.execute(delete(Corpus))
         self.world = World()
         self.n_tokens = 0
-        self.before: dict[str, str] = {}  # status of each job after the last step
+        self.before: dict[tuple[str, str | None], str] = {}  # status of each run after the last step
         self.n_sweeps: dict[int, int] = {}  # of each unit, after the last step
         self.verb = ""
 
@@ -136,10 +155,10 @@ class LifecycleSteps(RuleBasedStateMachine):
         job, unit = self.world.find(unit_id)
         is_free = unit.status == "ready" or (unit.status == "running" and unit.late and unit.attempts < MAX_ATTEMPTS)
         got = legs.claim(self.database, unit_id, token)
-        assert (got is not None) == (is_free and job.status in LIVE)
+        assert (got is not None) == (is_free and job.of(unit.side) in LIVE)
         if got is None:
             return None
-        job.status = "running"
+        job.set(unit.side, "running")
         unit.status, unit.token, unit.late, unit.attempts = "running", token, False, unit.attempts + 1
         leg = Leg(unit_id, token, got.n_sweeps)
         self.world.legs.append(leg)
@@ -166,7 +185,7 @@ class LifecycleSteps(RuleBasedStateMachine):
         self.verb = "renew"
         job, unit = self.world.find(leg.unit_id)
         holds = self.world.holds(leg)
-        assert legs.renew(self.database, leg.unit_id, leg.token) == (holds and job.status in LIVE)
+        assert legs.renew(self.database, leg.unit_id, leg.token) == (holds and job.of(unit.side) in LIVE)
         if holds:
             unit.late = False
         leg.believes = holds
@@ -176,7 +195,7 @@ class LifecycleSteps(RuleBasedStateMachine):
         self.verb = "release"
         job, unit = self.world.find(leg.unit_id)
         holds = self.world.holds(leg)
-        assert legs.release(self.database, leg.unit_id, leg.token) == (holds and job.status in LIVE)
+        assert legs.release(self.database, leg.unit_id, leg.token) == (holds and job.of(unit.side) in LIVE)
         if holds:
             unit.status, unit.token, unit.late, unit.attempts = "ready", None, False, max(unit.attempts - 1, 0)
         leg.believes = False
@@ -188,7 +207,8 @@ class LifecycleSteps(RuleBasedStateMachine):
         legs.fail(self.database, leg.unit_id, leg.token)
         if self.world.holds(leg):
             unit.status, unit.token, unit.late = "ready", None, False
-            job.status = "failed" if job.status in LIVE else job.status
+            if job.of(unit.side) in LIVE:
+                job.set(unit.side, "failed")
         leg.believes = False
 
     def save(self, leg: Leg) -> None:
@@ -200,21 +220,25 @@ class LifecycleSteps(RuleBasedStateMachine):
             with pytest.raises(LeaseLost):
                 legs.save(self.database, leg.unit_id, leg.token, leg.n_sweeps)
             return
-        assert legs.save(self.database, leg.unit_id, leg.token, leg.n_sweeps) == (job.status in LIVE)
+        assert legs.save(self.database, leg.unit_id, leg.token, leg.n_sweeps) == (job.of(unit.side) in LIVE)
         unit.late, unit.attempts, unit.n_sweeps = False, 0, leg.n_sweeps
 
     def finish(self, leg: Leg) -> None:
         self.verb = "finish"
         job, unit = self.world.find(leg.unit_id)
-        if not self.world.holds(leg) or (unit.kind in LAST and job.status not in LIVE):
+        if not self.world.holds(leg) or (unit.kind in LAST and job.of(unit.side) not in LIVE):
             with pytest.raises(LeaseLost):
                 legs.finish(self.database, leg.unit_id, leg.token)
             return
         sent = legs.finish(self.database, leg.unit_id, leg.token)
         unit.status, unit.token, unit.late, unit.attempts = "done", None, False, 0
         leg.believes = False
+        side = unit.side
         if unit.kind in LAST:
-            job.status = "succeeded"
+            job.set(side, "succeeded")
+        if unit.kind == "conclude" and side:  # the extension is part of the job now
+            for other in job.units.values():
+                other.side = None if other.side == side else other.side
         following = FOLLOWING[unit.kind]
         next_kind = next((kind for kind in following if job.has(kind)), "")
         ready = []
@@ -222,7 +246,7 @@ class LifecycleSteps(RuleBasedStateMachine):
             ready = [unit_id for unit_id, other in job.units.items() if other.kind == next_kind]
         for unit_id in ready:
             job.units[unit_id].status = "ready"
-        assert sent == (ready if job.status in LIVE else [])
+        assert sent == (ready if job.of(side) in LIVE else [])
 
     def let_expire(self, unit_id: int) -> None:
         self.verb = "expire"
@@ -239,50 +263,98 @@ class LifecycleSteps(RuleBasedStateMachine):
         sent = legs.reap(self.database)
         expected: list[int] = []
         for job in self.world.jobs.values():
-            late = {unit_id: unit for unit_id, unit in job.units.items() if unit.late and job.status in LIVE}
-            poisoned = any(unit.status == "running" and unit.attempts >= MAX_ATTEMPTS for unit in late.values())
-            for unit in late.values():
-                unit.status, unit.token, unit.late = "ready", None, False
-            if poisoned:
-                job.status = "failed"
-            else:
-                expected += late
+            for side in SIDES:
+                late = {
+                    unit_id: unit
+                    for unit_id, unit in job.units.items()
+                    if unit.late and unit.side == side and job.of(side) in LIVE
+                }
+                poisoned = any(unit.status == "running" and unit.attempts >= MAX_ATTEMPTS for unit in late.values())
+                for unit in late.values():
+                    unit.status, unit.token, unit.late = "ready", None, False
+                if poisoned:
+                    job.set(side, "failed")
+                else:
+                    expected += late
         assert sent == sorted(expected)
 
-    def asked(self, job_id: str, verb: str) -> None:
+    def asked(self, job_id: str, verb: str, side: str | None = None) -> None:
         self.verb = verb
         job = self.world.jobs[job_id]
+        if verb in STOPS:
+            self.asked_to_stop_or_resume(job_id, verb, side)
+        elif verb == "extend":
+            self.asked_to_extend(job_id, job)
+        else:
+            self.asked_for_a_power_test(job_id, job)
+
+    def asked_to_stop_or_resume(self, job_id: str, verb: str, side: str | None) -> None:
+        job = self.world.jobs[job_id]
         function: Any = getattr(legs, verb)
-        if job.status not in FROM[verb] or (verb == "power_test" and not job.has("atoms")):
+        if job.of(side) not in FROM[verb]:
             with pytest.raises(ServiceError):
-                function(self.database, job_id)
+                function(self.database, job_id, side)
             return
-        sent = function(self.database, job_id)
-        if verb == "power_test":
+        sent = function(self.database, job_id, side)
+        job.set(side, TO[verb])
+        if verb == "resume":
+            self.resumed(job, side, sent)
+
+    def resumed(self, job: ModelJob, side: str | None, sent: list[int]) -> None:
+        """What a resume does to the units of a run."""
+        active = {
+            unit_id: unit
+            for unit_id, unit in job.units.items()
+            if unit.side == side and unit.status in ("ready", "running")
+        }
+        assert sent == sorted(active)
+        for unit in active.values():
+            unit.attempts = 0
+            unit.late = unit.late and unit.status == "running"
+
+    def asked_to_extend(self, job_id: str, job: ModelJob) -> None:
+        if job.status != "succeeded" or job.of("extension") not in FROM["extend"]:
+            with pytest.raises(ServiceError):
+                legs.extend(self.database, job_id)
+            return
+        sent = legs.extend(self.database, job_id)
+        job.set("extension", "queued")
+        for unit in job.units.values():
+            if unit.kind in ("chain", "conclude"):
+                unit.side, unit.status = "extension", "ready" if unit.kind == "chain" else "waiting"
+        assert sent == sorted(unit_id for unit_id, unit in job.units.items() if unit.kind == "chain")
+
+    def asked_for_a_power_test(self, job_id: str, job: ModelJob) -> None:
+        if job.status != "succeeded" or not job.has("atoms"):
+            with pytest.raises(ServiceError):
+                legs.power_test(self.database, job_id)
+            return
+        sent = legs.power_test(self.database, job_id)
+        if job.of("power") in ("paused", "failed", "cancelled"):
+            self.resumed(job, "power", sent)
+        else:
             assert len(sent) == (not job.has("power")), "it is done once"
-            job.units |= {unit_id: ModelUnit("power", "ready") for unit_id in sent}
-            job.status = "queued" if sent else job.status
-            return
-        job.status = TO[verb]
-        if verb == "extend":
-            for unit in job.units.values():
-                unit.status = {"chain": "ready", "conclude": "waiting"}.get(unit.kind, unit.status)
-        if verb in ("resume", "extend"):
-            active = {unit_id: unit for unit_id, unit in job.units.items() if unit.status in ("ready", "running")}
-            assert sent == sorted(active)
-            for unit in active.values():
-                unit.attempts = 0
-                unit.late = unit.late and unit.status == "running"
+            job.units |= {unit_id: ModelUnit("power", "ready", "power") for unit_id in sent}
+        if sent:
+            job.set("power", "queued")
 
     @invariant()
     def check(self) -> None:
         """The tables are what the model says, and the promises hold."""
         with self.database.readers.begin() as session:
-            statuses = {job.id: job.status for job in session.scalars(select(Job))}
+            statuses: dict[tuple[str, str | None], str] = {
+                (job.id, None): job.status for job in session.scalars(select(Job))
+            }
+            statuses |= {(side.job_id, side.kind): side.status for side in session.scalars(select(SideRun))}
             units = session.scalars(select(Unit)).all()
-        assert statuses == {job_id: job.status for job_id, job in self.world.jobs.items()}
-        assert {u.id: (u.status, u.token, u.attempts, u.n_sweeps) for u in units} == {
-            unit_id: (unit.status, unit.token, unit.attempts, unit.n_sweeps)
+        assert statuses == {
+            (job_id, side): job.of(side)
+            for job_id, job in self.world.jobs.items()
+            for side in SIDES
+            if job.of(side) is not None
+        }
+        assert {u.id: (u.side, u.status, u.token, u.attempts, u.n_sweeps) for u in units} == {
+            unit_id: (unit.side, unit.status, unit.token, unit.attempts, unit.n_sweeps)
             for job in self.world.jobs.values()
             for unit_id, unit in job.units.items()
         }
@@ -294,15 +366,16 @@ class LifecycleSteps(RuleBasedStateMachine):
             assert (unit.token is not None) == (unit.status == "running")
             assert (unit.lease_until is not None) == (unit.status in ("ready", "running")), "no reaper finds it"
             self.n_sweeps[unit.id] = unit.n_sweeps
-        for job_id, status in statuses.items():
+        for run, status in statuses.items():
             if status in LIVE:
-                assert any(u.job_id == job_id and u.lease_until is not None for u in units), "a dead end"
+                is_under_way = any((u.job_id, u.side) == run and u.lease_until is not None for u in units)
+                assert is_under_way, "a dead end"
 
-    def check_changes(self, statuses: dict[str, str]) -> None:
+    def check_changes(self, statuses: dict[tuple[str, str | None], str]) -> None:
         """Each status is as before, or has changed as is allowed."""
-        for job_id, status in statuses.items():
-            change = (self.verb, self.before[job_id], status)
-            if self.before[job_id] != status:
+        for run, status in statuses.items():
+            change = (self.verb, self.before.get(run), status)
+            if self.before.get(run) != status:
                 assert change in ALLOWED
                 self.seen[change] += 1
-            self.before[job_id] = status
+            self.before[run] = status

@@ -21,7 +21,7 @@ def channel_of(folder: Path) -> Any:
 
 def test_a_message_is_not_there_before_it_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     channel = channel_of(tmp_path)
-    assert isinstance(channel, file_broker.WholeMessageChannel)
+    assert isinstance(channel, file_broker.FolderChannel)
     seen = []
     write = Path.write_bytes
 
@@ -58,3 +58,13 @@ def test_a_folder_that_is_gone_is_an_error_of_the_broker(tmp_path: Path) -> None
     (tmp_path / "broker" / "messages").rmdir()
     with pytest.raises(file_broker.ChannelError, match="Cannot add a message"):
         channel._put("legs", {"unit": 1})
+
+
+def test_a_kill_in_the_middle_of_anything_leaves_a_folder_that_others_can_use(tmp_path: Path) -> None:
+    channel_of(tmp_path)
+    messages = tmp_path / "broker" / "messages"
+    (messages / "1_half.part").write_bytes(b"{")  # of a sender that was killed before its rename
+    assert queue.call(2)
+    assert queue.call(3), "calls that wait already count"
+    assert queue.calls_waiting() == 3
+    assert not list(tmp_path.rglob("*.exchange")), "nothing but messages is kept in files"

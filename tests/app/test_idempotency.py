@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import func, select, update
 from starlette.testclient import TestClient
 
-from app import lifecycle
+from app import leases, lifecycle
 from app.db import Database, now
 from app.models import Corpus, IdempotentRequest, Job
 from tests.app.rows import CORPUS, add_corpus
@@ -180,6 +180,6 @@ def test_a_key_that_is_none_is_a_422_that_says_where(client: TestClient, databas
 def test_a_repeated_submit_of_a_job_that_was_resumed_changes_nothing(client: TestClient, database: Database) -> None:
     job_id = submit(client, "key").json()["id"]
     with database.sessions.begin() as session:
-        lifecycle.pause(session, job_id)
+        lifecycle.pause(session, leases.Run(job_id))
     assert submit(client, "key").json()["status"] == "queued", "as it was then"
     assert client.get(f"/v1/jobs/{job_id}").json()["status"] == "paused"

@@ -17,10 +17,10 @@ from app.db import Database
 from app.models import Unit
 from tests.app.lifecycle_model import (
     ALLOWED,
-    FROM,
     MAX_ATTEMPTS,
     MAX_JOBS,
     RARE,
+    SIDES,
     VERBS,
     Leg,
     LifecycleSteps,
@@ -62,7 +62,7 @@ class Lifecycle(LifecycleSteps):
         assert sent == [units[0].id]
         add_encoding(self.database, job_id)
         self.world.jobs[job_id] = ModelJob("queued", made)
-        self.before[job_id] = "queued"
+        self.before[job_id, None] = "queued"
 
     @precondition(lambda self: self.world.jobs)
     @rule(pick=st.integers(0, 7))
@@ -123,25 +123,22 @@ class Lifecycle(LifecycleSteps):
         leg = self.claimed(self.unit(pick))
         if leg is not None:
             self.check()
-            self.asked(next(job_id for job_id, job in self.world.jobs.items() if leg.unit_id in job.units), verb)
+            job_id, job = next(item for item in self.world.jobs.items() if leg.unit_id in item[1].units)
+            self.asked(job_id, verb, job.units[leg.unit_id].side)
 
     @precondition(lambda self: self.world.jobs)
-    @rule(pick=st.integers(0, MAX_JOBS - 1), verb=st.sampled_from(VERBS))
-    def ask(self, pick: int, verb: str) -> None:
-        """An owner asks for something."""
-        self.asked(list(self.world.jobs)[pick % len(self.world.jobs)], verb)
+    @rule(pick=st.integers(0, MAX_JOBS - 1), verb=st.sampled_from(VERBS), which=st.integers(0, len(SIDES) - 1))
+    def ask(self, pick: int, verb: str, which: int) -> None:
+        """An owner asks for something, mostly of the last run that there is."""
+        job_id, job = list(self.world.jobs.items())[pick % len(self.world.jobs)]
+        sides = [side for side in SIDES[::-1] if job.of(side) is not None]
+        self.asked(job_id, verb, sides[which % len(sides)])
 
     def teardown(self) -> None:
-        """However it went: the owner resumes what has stopped, workers live again, and every job succeeds, twice,
-
-        and once more for a test of its power.
-        """
-        for job_id, job in self.world.jobs.items():
-            if job.status in FROM["resume"]:
-                self.asked(job_id, "resume")
-                self.check()
+        """However it went: what has stopped is resumed, and each job succeeds, is extended twice and tested."""
+        self.resume_all("paused", "cancelled", "failed")
         self.work_to_the_end()
-        for verb in ("extend", "power_test"):
+        for verb in ("extend", "power_test", "extend"):
             for job_id in self.world.jobs:
                 self.asked(job_id, verb)
                 self.check()
@@ -154,19 +151,24 @@ class Lifecycle(LifecycleSteps):
                 self.let_expire(unit_id)
             self.reap()
             self.check()
-            for job_id, job in self.world.jobs.items():
-                if job.status == "failed":
-                    self.asked(job_id, "resume")
-                    self.check()
+            self.resume_all("failed")
             for unit_id in self.world.units():
                 leg = self.claimed(unit_id)
                 if leg is not None:
                     self.check()
                     self.finish(leg)
                     self.check()
-            if all(job.status == "succeeded" for job in self.world.jobs.values()):
+            if all(job.of(side) in ("succeeded", None) for job in self.world.jobs.values() for side in SIDES):
                 return
-        raise AssertionError("a job does not end")
+        raise AssertionError("a run does not end")
+
+    def resume_all(self, *statuses: str) -> None:
+        """Resume all runs in these states."""
+        for job_id, job in self.world.jobs.items():
+            for side in SIDES:
+                if job.of(side) in statuses:
+                    self.asked(job_id, "resume", side)
+                    self.check()
 
 
 def test_no_order_of_events_breaks_a_promise(database: Database, kind: str) -> None:

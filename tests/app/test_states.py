@@ -37,7 +37,7 @@ TABLE: dict[str, dict[str, tuple[int, str]]] = {
         "cancel": (409, FINISHED),
         "pause": (409, NOT_PAUSABLE),
         "resume": (409, NOT_RESUMABLE),
-        "extend": (202, "queued"),
+        "extend": (202, "succeeded"),
     },
     "failed": {
         "cancel": (409, FINISHED),

@@ -1,13 +1,14 @@
 """Pausing, extending and poison on both databases: what stops a job, and how it goes on."""
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
-from app import leases
+from app import leases, lifecycle
 from app.db import Database
-from app.errors import JobFinished, JobNotExtendable, JobNotFound, JobNotPausable, LeaseLost
-from app.models import MAX_SWEEPS
+from app.errors import JobFinished, JobNotExtendable, JobNotFound, JobNotPausable, LeaseLost, SideRunNotFound
+from app.models import MAX_SWEEPS, Job, SideRun
 from tests.app.legs import cancel, claim, extend, fail, finish, pause, reap, release, renew, resume, sampling, save
 from tests.app.rows import CORPUS, expire, job_of, run, submit, succeed, units
 
@@ -77,18 +78,81 @@ def test_an_extended_job_runs_its_chains_on_and_concludes_again(database: Databa
     before = job_of(database, job_id)
 
     assert extend(database, job_id, sweeps=7) == [first, second]
-    job = job_of(database, job_id)
-    assert (job.status, job.finished_at, job.started_at) == ("queued", None, before.started_at)
-    assert job.settings == {**before.settings, "sweeps": 17}
+    assert facts(database, job_id) == facts_of(before), "the job stays what it is"
+    side = side_run_of(database, job_id, "extension")
+    assert (side.status, side.sweeps, side.started_at, side.finished_at) == ("queued", 17, None, None)
     assert [unit.status for unit in units(database, job_id, "encode")] == ["done"]
     assert [unit.status for unit in units(database, job_id, "conclude")] == ["waiting"]
     unit = claim(database, first, "b")
     assert unit is not None and (unit.n_sweeps, unit.digest) == (10, "d" * 64)
+    assert side_run_of(database, job_id, "extension").status == "running"
     assert finish(database, first, "b") == [], "the other chain is not through"
     [conclude] = run(database, second)
+    assert facts(database, job_id) == facts_of(before)
     run(database, conclude)
-    assert job_of(database, job_id).status == "succeeded"
+    assert job_of(database, job_id).settings == {**before.settings, "sweeps": 17}
+    side = side_run_of(database, job_id, "extension")
+    assert side.status == "succeeded" and side.finished_at is not None
+    assert {unit.side for kind in ("chain", "conclude") for unit in units(database, job_id, kind)} == {None}
     assert extend(database, job_id) == [first, second], "and once more"
+
+
+def facts(database: Database, job_id: str) -> tuple[Any, ...]:
+    """What a side run must not change."""
+    return facts_of(job_of(database, job_id))
+
+
+def facts_of(job: Job) -> tuple[Any, ...]:
+    return job.status, job.error, job.started_at, job.finished_at, job.settings, job.edition
+
+
+def side_run_of(database: Database, job_id: str, kind: str) -> SideRun:
+    """A side run as it is now."""
+    with database.readers.begin() as session:
+        return session.get_one(SideRun, (job_id, kind))
+
+
+def test_stopping_a_side_run_stops_it_alone(database: Database) -> None:
+    job_id, unit_ids = submit(database)
+    succeed(database, job_id, unit_ids)
+    before = facts(database, job_id)
+    first, second = extend(database, job_id, sweeps=7)
+    claim(database, first, "a")
+    pause(database, job_id, "extension")
+    assert not save(database, first, "a", n_sweeps=12), "its leg is told to stop"
+    assert not release(database, first, "a")
+    assert claim(database, second, "b") is None
+    cancel(database, job_id, "extension")
+    assert facts(database, job_id) == before
+    with pytest.raises(JobNotExtendable, match="is cancelled: resume it"):
+        extend(database, job_id)
+    with pytest.raises(SideRunNotFound):
+        cancel(database, job_id, "power")
+    assert resume(database, job_id, "extension") == [first, second]
+    succeed(database, job_id, [first, second])
+    assert job_of(database, job_id).settings["sweeps"] == 17
+
+
+def test_a_side_run_that_fails_fails_alone(database: Database) -> None:
+    job_id, unit_ids = submit(database)
+    succeed(database, job_id, unit_ids)
+    before = facts(database, job_id)
+    first, _ = extend(database, job_id)
+    claim(database, first, "a")
+    fail(database, first, "a", "chain: MemoryError: ")
+    assert facts(database, job_id) == before
+    side = side_run_of(database, job_id, "extension")
+    assert (side.status, side.error) == ("failed", "chain: MemoryError: ")
+
+
+def test_a_corpus_with_a_side_run_under_way_is_in_use(database: Database) -> None:
+    job_id, unit_ids = submit(database)
+    succeed(database, job_id, unit_ids)
+    with database.readers.begin() as session:
+        assert lifecycle.unfinished_job(session, CORPUS) is None
+    extend(database, job_id)
+    with database.readers.begin() as session:
+        assert lifecycle.unfinished_job(session, CORPUS) == job_id
 
 
 def test_an_extended_job_whose_message_was_lost_is_sent_again(database: Database) -> None:
@@ -105,7 +169,7 @@ def test_a_job_is_not_extended_beyond_the_limit(database: Database) -> None:
     with pytest.raises(JobNotExtendable, match=f"more than {MAX_SWEEPS}"):
         extend(database, job_id, sweeps=MAX_SWEEPS - 9)
     assert job_of(database, job_id).status == "succeeded"
-    extend(database, job_id, sweeps=MAX_SWEEPS - 10)
+    succeed(database, job_id, extend(database, job_id, sweeps=MAX_SWEEPS - 10))
     assert job_of(database, job_id).settings["sweeps"] == MAX_SWEEPS
 
 
@@ -121,7 +185,7 @@ def test_of_many_extensions_at_once_one_counts(database: Database) -> None:
 
     with ThreadPoolExecutor(6) as pool:
         assert sum(pool.map(was_extended, range(6))) == 1
-    assert job_of(database, job_id).settings["sweeps"] == 17
+    assert side_run_of(database, job_id, "extension").sweeps == 17
 
 
 def test_a_job_that_is_not_over_keeps_its_units_when_an_extension_is_refused(database: Database) -> None:

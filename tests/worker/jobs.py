@@ -1,6 +1,8 @@
 """A small corpus with two known categories and a new one, and jobs over it, for tests of legs."""
 
 import random
+import threading
+from collections.abc import Callable
 from typing import Any
 
 from sqlalchemy import insert, select
@@ -75,6 +77,24 @@ def run_to_the_end(database: Database, settings: Settings, unit_ids: list[int]) 
         queue += legs.run(database, settings, queue.pop(0), lambda: False)
         n_legs += 1
     return n_legs
+
+
+class Asked:
+    """Answers whether a worker leaves, by turns; the heartbeat, which asks from a thread of its own, gets a no."""
+
+    def __init__(self, *answers: bool | Callable[[], None]) -> None:
+        """After the last answer it is repeated; a function is called, and means no."""
+        self.answers = list(answers)
+        self.thread = threading.current_thread()
+
+    def __call__(self) -> bool:
+        if threading.current_thread() is not self.thread:
+            return False
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, bool):
+            return answer
+        answer()
+        return False
 
 
 def job(database: Database, job_id: str) -> Job:

@@ -1,24 +1,24 @@
 """Legs of real units over real databases, run in this process as a worker runs them."""
 
 import random
+import shutil
 import threading
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import delete, func, select, text, update
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
-from app import leases, lifecycle, queue
+from app import disk, leases, lifecycle, queue
 from app.db import Database
 from app.models import Checkpoint, Corpus, Document, Draw, Encoding, EncodingPart, Job, Unit
 from app.settings import Settings
 from sampler import chain
 from tests.worker import jobs
-from worker import corpus_file, encodings, legs, results, store
+from worker import corpus_file, encode, encodings, legs, results, store, turns
 from worker.corpus_files import CorpusFiles
 
 SAVE_AFTER_EVERY_SWEEP = {"save_seconds": 1e-9}
@@ -101,8 +101,8 @@ def test_the_order_of_uploads_does_not_change_an_answer(database: Database, sett
 
 def test_an_encoding_is_made_once_for_jobs_with_the_same_text_options(database: Database, settings: Settings) -> None:
     corpus_id = jobs.upload(database, jobs.rows())
-    for text in ({}, {}, {"min_document_frequency": 2}):
-        _, unit_ids = jobs.submit(database, corpus_id, text=text, sweeps=1)
+    for options in ({}, {}, {"min_document_frequency": 2}):
+        _, unit_ids = jobs.submit(database, corpus_id, text=options, sweeps=1)
         jobs.run_to_the_end(database, settings, unit_ids)
     with database.readers.begin() as session:
         assert len(list(session.scalars(select(Encoding.id)))) == 2
@@ -139,8 +139,7 @@ def test_an_encode_that_was_broken_off_goes_on_in_another_leg(
     job_id, unit_ids = jobs.submit(database, corpus_id, chains=1)
     n_stored = []
     for n_questions in range(1, 4):  # before the first document; after the first parts, and after some more
-        asked = iter([False] * (n_questions - 1) + [True])
-        assert legs.run(database, settings, unit_ids[0], partial(next, asked)) == unit_ids
+        assert legs.run(database, settings, unit_ids[0], jobs.Asked(*[False] * (n_questions - 1), True)) == unit_ids
         with database.readers.begin() as session:
             unit = session.get_one(Unit, unit_ids[0])
             assert (unit.status, unit.token, unit.attempts) == ("ready", None, 0)
@@ -160,15 +159,14 @@ def test_an_encode_whose_job_is_cancelled_stops(
 
     def save_and_be_cancelled(session: Session, rows: Any) -> None:
         save_parts(session, rows)
-        lifecycle.cancel(session, job_id)
+        lifecycle.cancel(session, leases.Run(job_id))
 
     monkeypatch.setattr(corpus_file, "PIECE_BYTES", 64)
     monkeypatch.setattr(encodings, "save_parts", save_and_be_cancelled)
-    asked = iter([False, False])
-    assert legs.run(database, settings, unit_ids[0], partial(next, asked)) == []
+    assert legs.run(database, settings, unit_ids[0], jobs.Asked(False)) == []
     monkeypatch.setattr(encodings, "save_parts", save_parts)
     with database.sessions.begin() as session:
-        _, unit_ids = lifecycle.resume(session, job_id)
+        _, unit_ids = lifecycle.resume(session, leases.Run(job_id))
     jobs.run_to_the_end(database, settings, unit_ids)
     assert jobs.job(database, job_id).status == "succeeded"
 
@@ -180,13 +178,13 @@ def test_two_legs_that_encode_the_same_at_once_leave_one_encoding(
     (job_id, first), (other_id, second) = (jobs.submit(database, corpus_id, chains=1) for _ in range(2))
 
     def encode_twice(*arguments: Any) -> encodings.Draft:
-        monkeypatch.setattr(legs, "encoded_documents", encoded_documents)
+        monkeypatch.setattr(encode, "encoded_documents", encoded_documents)
         draft = encoded_documents(*arguments)
         jobs.run_to_the_end(database, settings, second)  # meanwhile the other one comes to its end
         return draft
 
-    encoded_documents = legs.encoded_documents
-    monkeypatch.setattr(legs, "encoded_documents", encode_twice)
+    encoded_documents = encode.encoded_documents
+    monkeypatch.setattr(encode, "encoded_documents", encode_twice)
     jobs.run_to_the_end(database, settings, first)
     assert jobs.outcome(database, job_id) == jobs.outcome(database, other_id)
     with database.readers.begin() as session:
@@ -194,17 +192,95 @@ def test_two_legs_that_encode_the_same_at_once_leave_one_encoding(
         assert len(set(session.scalars(select(Job.encoding_id)))) == 1
 
 
-def test_an_encoding_that_is_damaged_fails_the_job_with_the_reason(database: Database, settings: Settings) -> None:
+def turn_a_bit(session: Session) -> None:
+    part = session.scalars(select(EncodingPart)).one()
+    part.data = part.data[:50] + bytes([part.data[50] ^ 1]) + part.data[51:]
+
+
+def lose_a_part(session: Session) -> None:
+    session.execute(delete(EncodingPart))
+
+
+def miscount(session: Session) -> None:
+    session.execute(update(Encoding).values(n_tokens=Encoding.n_tokens + 1))
+
+
+@pytest.mark.parametrize("damage", [turn_a_bit, lose_a_part, miscount])
+def test_an_encoding_that_is_damaged_is_made_again(
+    database: Database, settings: Settings, damage: Callable[[Session], None]
+) -> None:
     corpus_id = jobs.upload(database, jobs.rows())
+    calm_id, unit_ids = jobs.submit(database, corpus_id, chains=1)
+    jobs.run_to_the_end(database, settings, unit_ids)
     job_id, unit_ids = jobs.submit(database, corpus_id, chains=1)
     chain_units = legs.run(database, settings, unit_ids[0], lambda: False)
+    shutil.rmtree(settings.encodings)
     with database.sessions.begin() as session:
-        part = session.scalars(select(EncodingPart)).one()
-        part.data = part.data[:50] + bytes([part.data[50] ^ 1]) + part.data[51:]
+        damage(session)
     jobs.run_to_the_end(database, settings, chain_units)
-    job = jobs.job(database, job_id)
-    assert job.status == "failed"
-    assert "damaged" in str(job.error) or "digest" in str(job.error)
+    assert jobs.job(database, job_id).status == "succeeded"
+    assert jobs.outcome(database, job_id) == jobs.outcome(database, calm_id)
+
+
+def test_a_full_folder_of_encodings_makes_a_leg_wait_and_say_so(database: Database, settings: Settings) -> None:
+    corpus_id = jobs.upload(database, jobs.rows())
+    job_id, unit_ids = jobs.submit(database, corpus_id, chains=1)
+    [chain_unit] = legs.run(database, settings, unit_ids[0], lambda: False)
+    full = with_changes(settings, min_free_bytes=2**60, save_seconds=0.01, database_url="postgresql://elsewhere")
+    seen: list[str | None] = []
+
+    def look() -> None:
+        with database.readers.begin() as session:
+            seen.append(session.get_one(Unit, chain_unit).error)
+
+    assert legs.run(database, full, chain_unit, jobs.Asked(False, look, True)) == [chain_unit]
+    [note] = seen
+    assert note is not None and note.startswith(f"{leases.WAITS}the folder of encoded corpora has no room")
+    jobs.run_to_the_end(database, settings, [chain_unit])
+    assert jobs.job(database, job_id).status == "succeeded"
+
+
+@pytest.mark.parametrize("kind", ["sqlite"])
+def test_a_leg_does_not_write_on_a_disk_that_is_nearly_full(
+    database: Database, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus_id = jobs.upload(database, jobs.rows())
+    job_id, unit_ids = jobs.submit(database, corpus_id, chains=1)
+    free = iter([100, 100, 600])
+    monkeypatch.setattr(disk, "free_bytes", lambda folder: next(free, 600))
+    small = with_changes(settings, min_free_bytes=1_000, save_seconds=0.01)
+    jobs.run_to_the_end(database, small, unit_ids)
+    assert next(free, None) is None
+    assert jobs.job(database, job_id).status == "succeeded"
+
+
+@pytest.mark.parametrize("kind", ["sqlite"])
+@pytest.mark.parametrize(
+    ("table", "values"),
+    [
+        ("jobs", "settings = '[1'"),
+        ("jobs", "settings = '{}'"),
+        ("units", "n_sweeps = 'many'"),
+        ("units", "digest = CAST(x'ff' AS TEXT)"),
+    ],
+)
+def test_a_row_that_cannot_be_read_fails_its_job_with_the_reason_and_no_other(
+    database: Database, settings: Settings, table: str, values: str
+) -> None:
+    corpus_id = jobs.upload(database, jobs.rows())
+    job_id, unit_ids = jobs.submit(database, corpus_id, chains=1)
+    other_id, _ = jobs.submit(database, corpus_id, chains=1)
+    legs.run(database, settings, unit_ids[0], lambda: False)
+    column = "id" if table == "jobs" else "job_id"
+    chain_alone = "" if table == "jobs" else " AND kind = 'chain'"
+    with database.sessions.begin() as session:
+        session.execute(text(f"UPDATE {table} SET {values} WHERE {column} = '{job_id}'{chain_alone}"))
+    turns.work(database, settings, lambda: False)
+    with database.readers.begin() as session:
+        statuses = dict(session.execute(select(Job.id, Job.status)).all())
+        error = session.scalars(select(Job.error).where(Job.id == job_id)).one()
+    assert statuses == {job_id: "failed", other_id: "succeeded"}
+    assert error is not None and "want of memory" not in error
 
 
 @pytest.mark.parametrize("kernel", sorted(chain.KERNELS))
@@ -243,8 +319,7 @@ def test_a_leg_that_is_told_to_leave_saves_and_is_sent_again(database: Database,
     corpus_id = jobs.upload(database, jobs.rows())
     job_id, unit_ids = jobs.submit(database, corpus_id, chains=1)
     [chain_unit] = legs.run(database, settings, unit_ids[0], lambda: False)
-    asked = iter([False, True, True])
-    assert legs.run(database, settings, chain_unit, lambda: next(asked)) == [chain_unit]
+    assert legs.run(database, settings, chain_unit, jobs.Asked(False, True)) == [chain_unit]
     with database.readers.begin() as session:
         unit = session.get_one(Unit, chain_unit)
     assert (unit.status, unit.token, unit.n_sweeps) == ("ready", None, 2)
@@ -261,26 +336,19 @@ def test_a_cancelled_job_keeps_its_draws_and_a_resumed_one_ends_as_if_undisturbe
     job_id, unit_ids = jobs.submit(database, corpus_id, chains=1)
     [chain_unit] = legs.run(database, settings, unit_ids[0], lambda: False)
 
-    def cancel_after(n_sweeps: int) -> Callable[[], bool]:
-        asked = iter(range(100))
-
-        def leaving() -> bool:
-            if next(asked) == n_sweeps:
-                with database.sessions.begin() as session:
-                    lifecycle.cancel(session, job_id)
-            return False
-
-        return leaving
+    def cancel() -> None:
+        with database.sessions.begin() as session:
+            lifecycle.cancel(session, leases.Run(job_id))
 
     one_sweep_a_save = with_changes(settings, **SAVE_AFTER_EVERY_SWEEP)
-    assert legs.run(database, one_sweep_a_save, chain_unit, cancel_after(4)) == []
+    assert legs.run(database, one_sweep_a_save, chain_unit, jobs.Asked(*[False] * 4, cancel, False)) == []
     assert jobs.job(database, job_id).status == "cancelled"
     n_draws = len(jobs.outcome(database, job_id)["draws"])
     assert 4 <= n_draws < 12
     assert legs.run(database, settings, chain_unit, lambda: False) == []  # a late message finds nothing to do
 
     with database.sessions.begin() as session:
-        _, unit_ids = lifecycle.resume(session, job_id)
+        _, unit_ids = lifecycle.resume(session, leases.Run(job_id))
     jobs.run_to_the_end(database, settings, unit_ids)
     assert jobs.job(database, job_id).status == "succeeded"
     assert jobs.outcome(database, job_id) == jobs.outcome(database, calm_id)
@@ -337,7 +405,7 @@ def test_an_error_of_the_work_fails_the_job_with_the_reason(
     def fail(*_: object) -> None:
         raise ValueError("the corpus is cursed")
 
-    monkeypatch.setattr(legs.text, "encode", fail)
+    monkeypatch.setattr(encode.text, "encode", fail)
     assert legs.run(database, settings, unit_ids[0], lambda: False) == []
     job = jobs.job(database, job_id)
     assert (job.status, job.error) == ("failed", "encode: ValueError: the corpus is cursed")

@@ -109,14 +109,13 @@ def test_a_cancelled_test_stops_after_its_step_and_goes_on_when_it_is_resumed(
     database: Database, settings: Settings, job_id: str
 ) -> None:
     unit_id = begin(database, job_id)
-    asked = iter([True])
-    assert legs.run(database, settings, unit_id, lambda: next(asked)) == [unit_id], "a worker that leaves"
+    assert legs.run(database, settings, unit_id, jobs.Asked(True)) == [unit_id], "a worker that leaves"
     assert outcome(database, job_id)[1][:3] == ("ready", 1, 2)
     with database.sessions.begin() as session:
-        lifecycle.cancel(session, job_id)
+        lifecycle.cancel(session, leases.Run(job_id, leases.POWER))
     assert legs.run(database, settings, unit_id, lambda: False) == []
     with database.sessions.begin() as session:
-        unit_ids = lifecycle.resume(session, job_id)[1]
+        unit_ids = lifecycle.resume(session, leases.Run(job_id, leases.POWER))[1]
     assert unit_ids == [unit_id]
     jobs.run_to_the_end(database, settings, unit_ids)
     rows, unit = outcome(database, job_id)

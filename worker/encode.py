@@ -1,0 +1,98 @@
+"""The unit `encode`: documents to token arrays, once for all jobs over a corpus version under the same text options.
+
+Other units load what it stored. What turns out damaged is made again from the documents, to the same bytes.
+"""
+
+import logging
+from functools import partial
+
+from sqlalchemy.orm import Session
+
+from sampler import text
+from worker import encodings, store
+from worker.corpus_file import CorpusFileError
+from worker.encodings import Draft
+from worker.leg import NO_ROOM, Leg, Stopped
+from worker.store import Rows, Stored
+
+logger = logging.getLogger(__name__)
+
+
+def encode(leg: Leg) -> list[int]:
+    """Turn the corpus version into token arrays, unless an earlier job has done so under the same options."""
+    with leg.database.readers.begin() as session:
+        is_there = encodings.find(session, leg.job) is not None
+    if not is_there:
+        store_encoding(leg)
+    return leg.write(partial(save_encode, leg))
+
+
+def store_encoding(leg: Leg) -> None:
+    """Encode the corpus and save it, in transactions that let others in between. Raises Stopped."""
+    draft = encoded_documents(leg)
+    encoding_id = leg.write(partial(begin_encoding, leg, draft))
+    for rows in encodings.part_rows(encoding_id, draft):
+        goes_on = leg.write(partial(save_parts, leg, rows))
+        if not goes_on or leg.must_stop():
+            raise Stopped(f"job {leg.job.id}: after part {rows[-1]['number']} of the encoding")
+    leg.write(partial(complete_encoding, leg, encoding_id, draft))
+
+
+def encoded_documents(leg: Leg) -> Draft:
+    """The encoded corpus version. Raises Stopped."""
+
+    def check() -> None:
+        if leg.must_stop():
+            raise Stopped(f"job {leg.job.id}: while its documents were read")
+
+    with leg.database.readers.begin() as session:
+        documents = store.Documents(session, leg.job, check)
+        encoded = text.encode(documents.texts(), documents.labels, store.text_options(leg.job))
+    return encodings.draft(encoded, documents.ids)
+
+
+def begin_encoding(leg: Leg, draft: Draft, session: Session) -> int:
+    """Make the encoding's row; returns its id."""
+    leg.saved(session)
+    return encodings.begin(session, leg.job, draft)
+
+
+def save_parts(leg: Leg, rows: Rows, session: Session) -> bool:
+    """Save some parts; False if the run is over."""
+    goes_on = leg.saved(session)
+    encodings.save_parts(session, rows)
+    return goes_on
+
+
+def complete_encoding(leg: Leg, encoding_id: int, draft: Draft, session: Session) -> None:
+    """Declare the encoding whole."""
+    leg.saved(session)
+    encodings.complete(session, encoding_id, draft)
+
+
+def save_encode(leg: Leg, session: Session) -> list[int]:
+    """Point the job to its encoding; returns the units that are ready now."""
+    next_units = leg.finish(session)
+    encodings.point_to(session, leg.job)
+    return next_units
+
+
+def stored_corpus(leg: Leg) -> Stored:
+    """The corpus of the leg's job; encoded again if it is damaged. Waits for room on the disk. Raises Stopped."""
+    is_mended = False
+    while True:
+        try:
+            with leg.database.readers.begin() as session:
+                return encodings.load(session, leg.job, leg.files)
+        except CorpusFileError as error:
+            if is_mended:
+                raise
+            logger.warning("job %s: the encoded corpus is damaged and made again: %s", leg.job.id, error)
+            store_encoding(leg)
+            is_mended = True
+        except OSError as error:
+            if error.errno not in NO_ROOM:
+                raise
+            if leg.must_stop():
+                raise Stopped(f"job {leg.job.id}: while it waited for room") from error
+            leg.wait(f"the folder of encoded corpora has no room: {error}")

@@ -1,0 +1,46 @@
+"""What a worker does when it is called: claim what should be done next, unit after unit, until nothing is ready."""
+
+import logging
+import time
+from collections.abc import Callable
+
+from app import leases, queue
+from app.db import Database
+from app.leases import Free
+from app.settings import Settings
+from worker import legs
+from worker.leg import AWAY, is_away
+
+logger = logging.getLogger(__name__)
+
+
+def work(database: Database, settings: Settings, leaving: Callable[[], bool]) -> int:
+    """Work until no unit is free or the worker is to leave; returns the number of legs.
+
+    A job keeps its turn for as long as one leg may last, so that a short job's units follow one another even where
+    long jobs wait, whose chains take a whole leg each time.
+    """
+    turn_of, turn_ends, n_legs = None, 0.0, 0
+    while not leaving():
+        unit = next_unit(database, turn_of if time.monotonic() < turn_ends else None)
+        if unit is None:
+            break
+        if unit.job_id != turn_of or time.monotonic() >= turn_ends:
+            turn_of, turn_ends = unit.job_id, time.monotonic() + settings.leg_seconds
+        ready = legs.run(database, settings, unit.unit_id, leaving)
+        n_legs += 1
+        # This worker goes on to one of them itself.
+        queue.wake(database.sessions, ready if leaving() else ready[1:])
+    return n_legs
+
+
+def next_unit(database: Database, turn_of: str | None) -> Free | None:
+    """The unit to claim next; None if there is none, or if the database is away: reapers call again later."""
+    try:
+        with database.readers.begin() as session:
+            return leases.next_unit(session, turn_of)
+    except AWAY as error:
+        if not is_away(error):
+            raise
+        logger.warning("nothing can be claimed: %s", error.orig)
+        return None
