@@ -260,7 +260,7 @@ def test_a_leg_does_not_write_on_a_disk_that_is_nearly_full(
     [
         ("jobs", "settings = '[1'"),
         ("jobs", "settings = '{}'"),
-        ("units", "n_sweeps = 'many'"),
+        ("units", "seconds = 'long'"),
         ("units", "digest = CAST(x'ff' AS TEXT)"),
     ],
 )

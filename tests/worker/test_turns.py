@@ -1,0 +1,129 @@
+"""Turns: which unit a worker claims next, and that calls for workers never pile up."""
+
+from sqlalchemy import select, update
+
+from app import leases, queue
+from app.db import Database, now
+from app.models import Job, Unit
+from app.settings import Settings
+from tests.app.legs import claim, finish, release, sampling
+from tests.app.rows import expire, submit
+from tests.worker import jobs
+from worker import turns
+
+N_CHAINS = 8
+AN_HOUR = range(0, 3_600, 30)  # seconds: as often as a ready unit calls for a worker
+
+
+def next_of(database: Database, turn_of: str | None = None) -> leases.Free | None:
+    with database.readers.begin() as session:
+        return leases.next_unit(session, turn_of)
+
+
+def take(database: Database, token: str, turn_of: str | None = None) -> leases.Free:
+    """Claim what is next."""
+    free = next_of(database, turn_of)
+    assert free is not None
+    assert claim(database, free.unit_id, token)
+    return free
+
+
+def test_a_newcomer_comes_before_a_job_that_has_a_worker(database: Database) -> None:
+    large, _ = sampling(database, N_CHAINS)
+    assert take(database, "first").job_id == large
+    newcomer, [encode] = submit(database)
+    assert take(database, "second") == leases.Free(encode, newcomer, None)
+    finish(database, encode, "second")
+    assert take(database, "second").job_id == newcomer, "its chains follow: the large job still has its worker"
+
+
+def test_jobs_take_turns_on_one_worker(database: Database) -> None:
+    """The one that waited longest is next, however many units it has."""
+    (first, _), (second, _), (third, _) = sampling(database, N_CHAINS), sampling(database, 1), sampling(database, 2)
+    served = []
+    for n in range(6):
+        free = take(database, f"token-{n}")
+        served.append(free.job_id)
+        release(database, free.unit_id, f"token-{n}")
+    assert served == [first, second, third] * 2
+
+
+def test_a_job_keeps_its_turn_while_it_lasts(database: Database) -> None:
+    first, _ = sampling(database, N_CHAINS)
+    second, _ = sampling(database, N_CHAINS)
+    free = take(database, "a")
+    assert free.job_id == first
+    release(database, free.unit_id, "a")
+    kept, passed_on = next_of(database, turn_of=first), next_of(database)
+    assert kept is not None and passed_on is not None
+    assert (kept.job_id, passed_on.job_id) == (first, second)
+
+
+def test_the_units_of_a_job_come_in_turns(database: Database) -> None:
+    _, chains = sampling(database, 3)
+    served = []
+    for n in range(6):
+        free = take(database, f"token-{n}")
+        served.append(free.unit_id)
+        release(database, free.unit_id, f"token-{n}")
+    assert served == chains * 2
+
+
+def test_what_cannot_be_claimed_is_never_next(database: Database) -> None:
+    job_id, [chain] = sampling(database, 1)
+    assert claim(database, chain, "a")
+    assert next_of(database) is None, "another leg holds it"
+    expire(database, chain)
+    free = next_of(database)
+    assert free is not None and free.unit_id == chain, "its leg is dead"
+    with database.sessions.begin() as session:
+        session.execute(update(Unit).where(Unit.id == chain).values(attempts=leases.MAX_ATTEMPTS))
+    assert next_of(database) is None, "too many legs have died of it"
+    with database.sessions.begin() as session:
+        session.execute(update(Unit).where(Unit.id == chain).values(attempts=0))
+        session.execute(update(Job).where(Job.id == job_id).values(status="paused"))
+    assert next_of(database) is None, "its job is paused"
+
+
+def test_in_an_hour_under_a_large_job_no_more_calls_wait_than_units(database: Database, settings: Settings) -> None:
+    """Nobody hears the calls, as if both workers sat over their legs all the time; reapers call again and again."""
+    queue.configure(settings)
+    sampling(database, 64)
+    job_id, unit_ids = submit(database)
+    queue.wake(database.sessions, unit_ids)
+    most = 0
+    for _ in AN_HOUR:
+        with database.sessions.begin() as session:
+            session.execute(update(Unit).where(Unit.status == "ready").values(lease_until=now() - 1.0))
+        for _ in range(2):  # two workers
+            with database.sessions.begin() as session:
+                reaped = leases.reap(session)
+            queue.wake(database.sessions, reaped)
+        most = max(most, queue.calls_waiting() or 0)
+    assert most == 65, "one for each chain, and one for the newcomer"
+    assert next_of(database) is not None and job_id
+
+
+def test_a_worker_that_is_called_works_until_nothing_is_ready(database: Database, settings: Settings) -> None:
+    corpus_id = jobs.upload(database, jobs.rows())
+    first, _ = jobs.submit(database, corpus_id, sweeps=3)
+    second, _ = jobs.submit(database, corpus_id, sweeps=3)
+    n_legs = turns.work(database, settings, lambda: False)
+    assert n_legs == 2 * (1 + 2 + 1)
+    assert {jobs.job(database, job_id).status for job_id in (first, second)} == {"succeeded"}
+
+
+def test_a_worker_that_leaves_calls_for_another(database: Database, settings: Settings) -> None:
+    queue.configure(settings)
+    corpus_id = jobs.upload(database, jobs.rows())
+    jobs.submit(database, corpus_id, sweeps=3)
+    leaves_in_the_second_leg = iter([False] * 4)
+
+    def leaving() -> bool:
+        return next(leaves_in_the_second_leg, True)
+
+    assert turns.work(database, settings, leaving) >= 1
+    with database.readers.begin() as session:
+        n_ready = len(session.scalars(select(Unit.id).where(Unit.status == "ready")).all())
+    assert n_ready > 0
+    assert (queue.calls_waiting() or 0) >= 1
