@@ -123,6 +123,12 @@ class DatabaseUnavailable(ServiceError):
     status = HTTPStatus.SERVICE_UNAVAILABLE
 
 
+class NotReady(ServiceError):
+    """A part of the service is not as it must be for jobs to be done."""
+
+    status = HTTPStatus.SERVICE_UNAVAILABLE
+
+
 class InternalError(ServiceError):
     """The service has made a mistake."""
 

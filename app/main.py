@@ -11,6 +11,7 @@ from fastapi_offline import FastAPIOffline
 
 from app import db, queue
 from app.api import audit, corpora, health, jobs, power, results, topics
+from app.health import Broker
 from app.problems import render_errors
 from app.schemas import Problem
 from app.settings import Settings
@@ -40,6 +41,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app = FastAPIOffline(title="Newfound", version=version("newfound"), description=DESCRIPTION, lifespan=lifespan)
     app.state.settings = settings
     app.state.database = database
+    app.state.broker = Broker()
     for part in (corpora, jobs, results, topics, audit, power, health):
         app.include_router(part.router)
     render_errors(app)

@@ -149,11 +149,12 @@ class UploadOut(BaseModel):
 
 
 class HealthOut(BaseModel):
-    """The service answers, and so does its database."""
+    """How the service is."""
 
-    model_config = example(status="ok", version="0.1.0", schema="0005", workers=2)
+    model_config = example(status="ok", version="0.1.0", schema="0005", workers=2, faults={})
 
-    status: str
+    status: Literal["ok", "degraded"]
     version: str
     schema_: str = Field(serialization_alias="schema", description="Revision of the database schema.")
-    workers: int = Field(description="Workers that were seen of late.")
+    workers: int = Field(description="Workers seen recently.")
+    faults: dict[str, str] = Field(description="What is wrong, by `schema`, `broker`, `workers` and `disk`.")

@@ -1,21 +1,51 @@
-"""Health: whether the service and its database answer."""
+"""Health: whether the process lives, whether the service is ready, and how it is."""
 
+from http import HTTPStatus
 from importlib.metadata import version
 
 from fastapi import APIRouter, Request
 
-from app import presence
 from app.api.common import ServiceSettings, database, problems
-from app.db import schema_revision
+from app.errors import NotReady
+from app.health import Health, examine
 from app.schemas import HealthOut
 
 router = APIRouter(tags=["health"])
 
 
-@router.get("/health", operation_id="get_health", summary="Ask whether the service is well", responses=problems())
+@router.get("/health", operation_id="get_health", summary="Ask how the service is", responses=problems())
 def get_health(request: Request, settings: ServiceSettings) -> HealthOut:
-    """Ask whether the service and its database answer, and how many workers live."""
-    revision = schema_revision(database(request)) or "none"
-    with database(request).readers.begin() as session:
-        workers = presence.alive(session, settings)
-    return HealthOut(status="ok", version=version("newfound"), schema_=revision, workers=workers)
+    """Ask how the service is: `ok`, or `degraded` with what is wrong in `faults`. 503 if the database is away."""
+    return health_out(examined(request, settings))
+
+
+@router.get(
+    "/readyz", operation_id="get_readiness", summary="Ask whether jobs will be done", responses=problems(NotReady)
+)
+def get_readiness(request: Request, settings: ServiceSettings) -> HealthOut:
+    """Ask whether schema, broker, workers and disk are as they must be for jobs to be done; 503 if one is not."""
+    found = examined(request, settings)
+    if found.faults:
+        errors = [{"where": name, "reason": reason} for name, reason in found.faults.items()]
+        raise NotReady("; ".join(found.faults.values()), errors)
+    return health_out(found)
+
+
+@router.get(
+    "/livez", operation_id="get_liveness", summary="Ask whether this process lives", status_code=HTTPStatus.NO_CONTENT
+)
+def get_liveness() -> None:
+    """Ask whether this process answers at all: it looks at nothing else, not even the database."""
+
+
+def examined(request: Request, settings: ServiceSettings) -> Health:
+    """How the service is now."""
+    return examine(database(request), settings, request.app.state.broker)
+
+
+def health_out(found: Health) -> HealthOut:
+    """Health as HTTP reports it."""
+    status = "degraded" if found.faults else "ok"
+    return HealthOut(
+        status=status, version=version("newfound"), schema_=found.schema, workers=found.workers, faults=found.faults
+    )

@@ -51,6 +51,8 @@ OPERATIONS = {
     "test_power": ("post", "/v1/jobs/{job_id}/power-test"),
     "get_power_test": ("get", "/v1/jobs/{job_id}/power-test"),
     "get_health": ("get", "/health"),
+    "get_readiness": ("get", "/readyz"),
+    "get_liveness": ("get", "/livez"),
 }
 
 

@@ -1,0 +1,97 @@
+"""Health says what is true: without workers, with a dead broker, on a full disk, after a change of the schema."""
+
+import threading
+import time
+
+import pytest
+from sqlalchemy import text
+from starlette.testclient import TestClient
+
+from app import disk, health, presence, queue
+from app.db import Database, head_revision
+from app.health import Broker
+from app.main import create_app
+from app.settings import Settings
+
+
+def add_worker(database: Database) -> None:
+    with database.sessions.begin() as session:
+        presence.seen(session, "worker-1")
+
+
+def test_a_service_with_all_its_parts_is_ok_and_ready(client: TestClient, database: Database) -> None:
+    add_worker(database)
+    told = client.get("/health").json()
+    assert told == {"status": "ok", "version": "0.1.0", "schema": head_revision(), "workers": 1, "faults": {}}
+    ready = client.get("/readyz")
+    assert (ready.status_code, ready.json()) == (200, told)
+    assert client.get("/livez").status_code == 204
+
+
+def faults_of(client: TestClient) -> dict[str, str]:
+    """What health and readiness say is wrong, which must be the same."""
+    told, refused = client.get("/health"), client.get("/readyz")
+    assert (told.status_code, told.json()["status"]) == (200, "degraded")
+    assert (refused.status_code, refused.json()["type"]) == (503, "urn:newfound:problem:not-ready")
+    faults: dict[str, str] = told.json()["faults"]
+    assert {error["where"]: error["reason"] for error in refused.json()["errors"]} == faults
+    assert client.get("/livez").status_code == 204
+    return faults
+
+
+def test_without_a_worker_the_service_is_degraded(client: TestClient) -> None:
+    assert faults_of(client) == {"workers": health.NO_WORKER}
+
+
+@pytest.mark.parametrize("kind", ["sqlite"])
+def test_with_a_dead_broker_the_service_is_degraded(database: Database, settings: Settings) -> None:
+    add_worker(database)
+    nowhere = settings.model_copy(update={"broker_url": "redis://127.0.0.1:1/0"})
+    try:
+        with TestClient(create_app(nowhere)) as client:
+            assert faults_of(client) == {"broker": health.NO_BROKER}
+    finally:
+        queue.configure(settings)
+
+
+@pytest.mark.parametrize("kind", ["sqlite"])
+def test_on_a_full_disk_the_service_is_degraded(
+    client: TestClient, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_worker(database)
+    monkeypatch.setattr(disk, "free_bytes", lambda folder: 2**20)
+    [reason] = faults_of(client).values()
+    assert "disk of the database is full: 1 MiB are free, 256 MiB are kept free" in reason
+
+
+@pytest.mark.parametrize("kind", ["sqlite"])
+def test_under_another_schema_the_service_is_degraded(client: TestClient, database: Database) -> None:
+    add_worker(database)
+    with database.sessions.begin() as session:
+        session.execute(text("UPDATE alembic_version SET version_num = '0001'"))
+    assert "run `newfound migrate`" in faults_of(client)["schema"]
+
+
+def test_nobody_waits_for_a_broker_that_does_not_answer_but_the_first_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers, asked = [3, None], threading.Event()
+    slow = threading.Event()
+
+    def look() -> int | None:
+        if len(answers) == 1:
+            asked.set()
+            slow.wait(30)
+        return answers.pop(0)
+
+    broker = Broker(look)
+    assert broker.is_there()
+    monkeypatch.setattr(health, "BROKER_SECONDS", -1.0)
+    began = time.monotonic()
+    assert broker.is_there(), "what was seen last"
+    assert asked.wait(30)
+    assert broker.is_there()
+    assert time.monotonic() - began < 15, "it did not wait"
+    slow.set()
+    while broker.answers:
+        time.sleep(0.01)
+    monkeypatch.setattr(health, "BROKER_SECONDS", 60.0)
+    assert not broker.is_there()
