@@ -31,11 +31,14 @@ class Shown(NamedTuple):
     origin: str  # environment or default
 
 
-def read_settings() -> Settings:
-    """The settings that the environment makes. Raises WrongSetting, which names each variable that is at fault."""
+def read_settings(**given: Any) -> Settings:
+    """The settings that the environment makes, but for those that are given.
+
+    Raises WrongSetting, which names each variable that is at fault.
+    """
     unknown = unknown_names()
     try:
-        settings = Settings()
+        settings = Settings(**given)
     except ValidationError as error:
         raise WrongSetting("\n".join([*unknown, *map(fault, error.errors(include_url=False))])) from error
     except pydantic_settings.SettingsError as error:  # what should be JSON is none
