@@ -1,14 +1,16 @@
 """Whether the API can listen on its address, asked of the system before it tries."""
 
 import errno
+import os
 import socket
+from pathlib import Path
 
 REASONS = {
     errno.EADDRINUSE: "it is in use by another process; end that one, or set NEWFOUND_PORT to another port",
     errno.EACCES: "it needs a privilege, as ports below 1024 do; set NEWFOUND_PORT to another port",
     errno.EADDRNOTAVAIL: "this host has no such address; set NEWFOUND_HOST to one that it has",
 }
-CONNECT_SECONDS = 0.2
+LOCAL, STATE, INODE, LISTENING = 1, 3, 9, "0A"  # columns of /proc/net/tcp, and a state
 
 
 class AddressError(RuntimeError):
@@ -48,13 +50,19 @@ def reason_of(error: Exception) -> str:
     return str(getattr(error, "strerror", None) or error)
 
 
-def listens(host: str, port: int) -> bool:
-    """Whether somebody takes connections there."""
+def listens(pid: int, port: int) -> bool:
+    """Whether a process itself takes connections on a port; a connection would not tell it from another one's."""
+    process = Path("/proc") / str(pid)
     try:
-        socket.create_connection((host, port), timeout=CONNECT_SECONDS).close()
-    except (OSError, UnicodeError):
+        held = {os.readlink(file) for file in (process / "fd").iterdir()}
+        tables = [file.read_text() for file in (process / "net").glob("tcp*") if file.name in ("tcp", "tcp6")]
+    except OSError:  # it has just ended, or closed a file meanwhile
         return False
-    return True
+    rows = [line.split() for table in tables for line in table.splitlines()[1:]]
+    return any(
+        row[STATE] == LISTENING and int(row[LOCAL].rpartition(":")[2], 16) == port and f"socket:[{row[INODE]}]" in held
+        for row in rows
+    )
 
 
 def address_of(host: str, port: int) -> str:

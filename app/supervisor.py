@@ -8,11 +8,12 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import FrameType, TracebackType
+from typing import BinaryIO
 
 from app.address import check_address, listens
 from app.settings import PREFIX, Settings
@@ -78,25 +79,27 @@ class Supervisor:
 
     def start(self, name: str) -> None:
         """Start one child; its output goes to the terminal or, with a log folder, to a file there."""
-        output = None
-        if self.log_folder is not None:
-            self.log_folder.mkdir(parents=True, exist_ok=True)
-            output = (self.log_folder / f"{name}.log").open("ab")
         # A worker that loses its parent saves. The API has nothing to save, and must not keep the port.
         last_signal = signal.SIGKILL if name == API else signal.SIGTERM
         child = self.children[name]
         child.began = time.monotonic()
-        child.process = subprocess.Popen(
-            self.command(name),
-            env=environment(self.settings),
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-            preexec_fn=partial(end_with_parent, os.getpid(), last_signal),
-        )
-        if output is not None:
-            output.close()
+        with self.output(name) as output:
+            child.process = subprocess.Popen(
+                self.command(name),
+                env=environment(self.settings),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+                preexec_fn=partial(end_with_parent, os.getpid(), last_signal),
+            )
+
+    def output(self, name: str) -> AbstractContextManager[BinaryIO | None]:
+        """Where a child writes to; None is where this process does."""
+        if self.log_folder is None:
+            return nullcontext()
+        self.log_folder.mkdir(parents=True, exist_ok=True)
+        return (self.log_folder / f"{name}.log").open("ab")
 
     def check(self) -> None:
         """Start again what has ended. Raises ApiEnded or AddressError if the API ends before it ever listened."""
@@ -109,7 +112,7 @@ class Supervisor:
             if code is not None:
                 self.after_end(name, child, child.process, code)
             elif name == API and not self.api_has_listened:
-                self.api_has_listened = listens(self.settings.host, self.settings.port)
+                self.api_has_listened = listens(child.process.pid, self.settings.port)
 
     def after_end(self, name: str, child: Child, process: "subprocess.Popen[bytes]", code: int) -> None:
         """Clean up after a child and decide when it is started again."""
