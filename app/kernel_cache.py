@@ -25,6 +25,7 @@ VARIABLE = "NUMBA_CACHE_DIR"
 PACKAGES = ("sampler",)  # whose kernels are kept: a change of one of their files makes a new version
 COMPILERS = ("llvmlite", "numba", "numpy")
 MARK, LOCK = "compiled", "lock"
+COMPILE = [sys.executable, "-m", "app.cli", "compile"]
 LONGEST_SECONDS = 1800.0  # a worker waits for the compiler no longer, and lets its jobs compile what they need
 CPU_LINES = ("vendor_id", "model name", "flags", "CPU implementer", "CPU part", "Features")
 
@@ -100,7 +101,7 @@ def compile_first(settings: Settings, meanwhile: Callable[[], None]) -> None:
     logger.info("the sampler's kernels are being compiled, once a version and for about a minute; jobs wait for it")
     until = time.monotonic() + LONGEST_SECONDS
     compiler = subprocess.Popen(
-        [sys.executable, "-m", "app.cli", "compile"],
+        COMPILE,
         stdin=subprocess.DEVNULL,
         preexec_fn=partial(end_with_parent, os.getpid()),
     )
