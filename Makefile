@@ -18,7 +18,7 @@ test: .venv/tested  ## everything but slow statistics and benchmarks
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/newfound compile
+	NEWFOUND_DATA_FOLDER=data $(BIN)/newfound compile  # where tests look for the kernels
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 test-slow: .venv/tested  ## statistics and crash loops that take minutes

@@ -1,60 +1,141 @@
-"""newfound serve | api | worker | compile | migrate: the service's processes, started from a shell."""
+"""newfound serve | api | worker | compile | migrate | config: the service's processes, started from a shell."""
 
 import argparse
-import hashlib
 import importlib
-import importlib.util
+import json
 import logging
 import os
 import signal
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
 from pathlib import Path
 
-from app.db import SchemaError, check_schema, connect, migrate
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
+
+from app import presence
+from app.address import AddressError, address_of, check_address
+from app.db import Database, SchemaError, check_schema, connect, migrate
+from app.environment import WrongSetting, in_force, masked, read_settings
+from app.folders import PRIVATE_UMASK, FolderInUse, prepare, served_alone, warn_if_open
+from app.kernel_cache import (
+    compile_first,
+    kernel_cache,
+    kernels_are_compiled,
+    mark_compiled,
+    prepare_kernel_cache,
+    turn_to_compile,
+)
 from app.settings import Settings
 from app.supervisor import ApiEnded, Supervisor, stop_on_signals
 
+logger = logging.getLogger(__name__)
+
 GRACEFUL_SECONDS = 3  # for open requests when the API ends
+WRONG_SETTING = 2  # the exit code, as of wrong arguments
+
+Preparation = Callable[[Settings], None]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="newfound", description="Open-set document categorization.")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    commands.add_parser("serve", help="migrate, then run API and workers until Ctrl-C").set_defaults(run=serve)
-    commands.add_parser("api", help="run the API alone").set_defaults(run=api)
-    worker_parser = commands.add_parser("worker", help="run one worker alone")
-    worker_parser.add_argument(
-        "--name", default=f"{socket.gethostname()}-{os.getpid()}", help="its name, unlike any other's"
-    )
-    worker_parser.set_defaults(run=worker)
-    commands.add_parser("compile", help="compile the sampler's kernels, so that no job waits for it").set_defaults(
-        run=compile_kernels
-    )
-    commands.add_parser("migrate", help="bring the database's schema up to date").set_defaults(run=migrate_database)
-    parsed = parser.parse_args(arguments)
+    parsed = make_parser().parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("alembic.runtime.plugins").setLevel(logging.WARNING)
+    os.umask(PRIVATE_UMASK)
     try:
-        return int(parsed.run(Settings(), parsed))
-    except (SchemaError, ApiEnded) as error:
-        print(f"newfound: {error}", file=sys.stderr)
-        return 1
+        settings = read_settings()
+        for prepare_for in parsed.preparations:
+            prepare_for(settings)
+        return int(parsed.run(settings, parsed))
+    except WrongSetting as error:
+        return refuse(str(error), WRONG_SETTING)
+    except (SchemaError, ApiEnded, AddressError, FolderInUse) as error:
+        return refuse(str(error))
+    except DBAPIError as error:
+        if error.statement is not None and not isinstance(error, OperationalError | InterfaceError):
+            raise  # a mistake of ours: its traceback is wanted
+        return refuse(f"the database {masked(settings.database)} cannot be used: {' '.join(str(error.orig).split())}")
     except KeyboardInterrupt:
         return 130
 
 
+def refuse(reason: str, code: int = 1) -> int:
+    """Say on one line each why a command did not do its work; returns the exit code."""
+    for line in reason.strip().splitlines():
+        print(f"newfound: {line}", file=sys.stderr)
+    return code
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The commands, each with what must be in order before it runs."""
+    parser = argparse.ArgumentParser(prog="newfound", description="Open-set document categorization.")
+    parser.add_argument("--version", action="version", version=f"newfound {version('newfound')}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def add(name: str, run: Callable[..., int], help: str, *preparations: Preparation) -> argparse.ArgumentParser:
+        command = commands.add_parser(name, help=help)
+        command.set_defaults(run=run, preparations=preparations)
+        return command
+
+    everything = (prepare_data_folder, prepare_data, prepare_encodings, prepare_kernel_cache)
+    add("serve", serve, "migrate, then run API and workers until Ctrl-C", *everything)
+    add("api", api, "run the API alone", prepare_data, check_listening)
+    workers = add("worker", worker, "run one worker alone", prepare_data, prepare_encodings, prepare_kernel_cache)
+    workers.add_argument("--name", default=f"{socket.gethostname()}-{os.getpid()}", help="unique worker name")
+    add("compile", compile_kernels, "compile the sampler's kernels, so that no job waits for it", prepare_kernel_cache)
+    add("migrate", migrate_database, "bring the database's schema up to date", prepare_data)
+    add("config", config, "show every setting as it is in force").add_argument("--json", action="store_true")
+    return parser
+
+
+def prepare_data_folder(settings: Settings) -> None:
+    """Make the data folder."""
+    prepare("NEWFOUND_DATA_FOLDER", settings.data_folder.absolute())
+
+
+def prepare_data(settings: Settings) -> None:
+    """Make the folders of a database that is a file, and of a broker that is a folder."""
+    if settings.database_url is None or settings.broker.startswith("filesystem:"):
+        prepare_data_folder(settings)
+    url = make_url(settings.database)
+    if url.get_backend_name() == "sqlite":
+        prepare("NEWFOUND_DATABASE_URL" if settings.database_url else "NEWFOUND_DATA_FOLDER", file_of(url).parent)
+
+
+def file_of(url: URL) -> Path:
+    """The absolute path of an SQLite database."""
+    return Path(url.database or "").absolute()
+
+
+def prepare_encodings(settings: Settings) -> None:
+    """Make the folder of encoded corpora."""
+    prepare("NEWFOUND_ENCODINGS_FOLDER" if settings.encodings_folder else "NEWFOUND_DATA_FOLDER", settings.encodings)
+
+
+def check_listening(settings: Settings) -> None:
+    """Raise AddressError if the API cannot listen."""
+    check_address(settings.host, settings.port)
+
+
 def serve(settings: Settings, _: argparse.Namespace) -> int:
-    """The embedded service, until Ctrl-C or SIGTERM."""
-    migrate(settings.database)
+    """The embedded service, until Ctrl-C, SIGTERM or the end of its terminal."""
     stop_on_signals()
-    with Supervisor(settings) as supervisor:
-        print(f"Newfound at http://{settings.host}:{settings.port} (API pages: /docs). Ctrl-C ends it.", flush=True)
-        try:
-            supervisor.watch()
-        except KeyboardInterrupt:
-            return 0
+    folder = settings.data_folder.absolute()
+    try:
+        with served_alone(folder):
+            warn_if_open(folder)
+            check_listening(settings)
+            bring_up_to_date(settings)
+            with Supervisor(settings) as supervisor:
+                supervisor.wait_until_listening()
+                address = address_of(settings.host, settings.port)
+                print(f"Newfound at {address} (API pages: /docs). Ctrl-C ends it.", flush=True)
+                supervisor.watch()
+    except KeyboardInterrupt:
+        pass  # an end that was asked for is no error
     return 0
 
 
@@ -77,37 +158,58 @@ def api(settings: Settings, _: argparse.Namespace) -> int:
 
 def worker(settings: Settings, parsed: argparse.Namespace) -> int:
     """One worker in this process. By name, not by import: app does not know worker."""
+    name = f"{parsed.name}@newfound"
     database = connect(settings.database)
     check_schema(database)
+    if not kernels_are_compiled(settings):
+        compile_first(settings, lambda: say_alive(database, name))
     database.engine.dispose()
-    os.environ["NUMBA_CACHE_DIR"] = str(kernel_cache(settings))  # numba reads it when it is imported
-    return int(importlib.import_module("worker.tasks").run(f"{parsed.name}@newfound"))
+    return int(importlib.import_module("worker.tasks").run(name))
+
+
+def say_alive(database: Database, name: str) -> None:
+    """Let the database know of a worker that does not work yet."""
+    try:
+        with database.sessions.begin() as session:
+            presence.seen(session, name)
+    except SQLAlchemyError as error:
+        logger.warning("the database does not hear of this worker: %s", error)
 
 
 def compile_kernels(settings: Settings, _: argparse.Namespace) -> int:
-    """Compile the sampler's kernels into the cache that this version's workers read."""
-    os.environ["NUMBA_CACHE_DIR"] = str(kernel_cache(settings))
-    importlib.import_module("worker.kernels").compile_kernels()
+    """Compile the sampler's kernels into the cache that this version's workers read, unless it has them."""
+    with turn_to_compile(settings):
+        if not kernels_are_compiled(settings):
+            importlib.import_module("worker.kernels").compile_kernels()
+            mark_compiled(settings)
+    logger.info("the kernels are compiled, in %s", kernel_cache(settings))
     return 0
-
-
-def kernel_cache(settings: Settings) -> Path:
-    """Where this version's compiled kernels are kept: in NUMBA_CACHE_DIR, or else in the data folder.
-
-    Each version of the sampler has a folder of its own there: numba's index of a file holds references into
-    other files, and cannot be read at all once one of those has changed.
-    """
-    [folder] = importlib.util.find_spec("sampler").submodule_search_locations  # type: ignore[union-attr, misc]
-    version = hashlib.sha256()
-    for source in sorted(Path(folder).glob("*.py")):
-        version.update(source.read_bytes())
-    base = Path(os.environ.get("NUMBA_CACHE_DIR") or settings.data_folder / "kernels")
-    return base.absolute() / version.hexdigest()[:12]
 
 
 def migrate_database(settings: Settings, _: argparse.Namespace) -> int:
     """Bring the schema up to date."""
-    migrate(settings.database)
+    bring_up_to_date(settings)
+    return 0
+
+
+def bring_up_to_date(settings: Settings) -> None:
+    """Upgrade the schema, in one transaction. Raises SchemaError if it is that of a newer version."""
+    from alembic.util import CommandError  # takes a while, and no worker needs it
+
+    try:
+        migrate(settings.database)
+    except CommandError as error:
+        raise SchemaError(f"the schema of {masked(settings.database)} is of another version: {error}") from error
+
+
+def config(settings: Settings, parsed: argparse.Namespace) -> int:
+    """Print every setting as it is in force, and whether it comes from the environment."""
+    shown = in_force(settings)
+    if parsed.json:
+        print(json.dumps({name: {"value": value, "from": origin} for name, value, origin in shown}, indent=2))
+    else:
+        for name, value, origin in shown:
+            print(f"{name} = {value}  ({origin})")
     return 0
 
 

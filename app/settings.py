@@ -1,22 +1,31 @@
-"""What an operator may set, each by an environment variable NEWFOUND_<NAME>."""
+"""What an operator may set, each by an environment variable NEWFOUND_<NAME>; `app.environment` reads them."""
 
+import re
 from pathlib import Path
+from typing import Self
+from urllib.parse import urlsplit
 
-from pydantic import Field
+from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
+
+PREFIX = "NEWFOUND_"
+DRIVERS = {"sqlite": "pysqlite", "postgresql": "psycopg"}  # of databases
+TRANSPORTS = ("filesystem", "redis", "rediss")  # of brokers
 
 
 class Settings(BaseSettings):
     """The service's settings; times are in seconds, sizes in bytes."""
 
-    model_config = SettingsConfigDict(env_prefix="NEWFOUND_", frozen=True)
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, frozen=True, allow_inf_nan=False)
 
     data_folder: Path = Path("data")
     database_url: str | None = None  # default: an SQLite file in the data folder
     broker_url: str | None = None  # default: files in the data folder
 
     host: str = "127.0.0.1"
-    port: int = Field(default=8000, ge=0, le=65535)
+    port: int = Field(default=8000, ge=1, le=65535)
     workers: int = Field(default=2, ge=1)
     threads: int = Field(default=1, ge=1)  # of a worker, for the sweeps of its leg; no result depends on it
 
@@ -32,6 +41,59 @@ class Settings(BaseSettings):
     max_upload_bytes: int = Field(default=2**30, ge=1)
     max_document_bytes: int = Field(default=2**20, ge=1)
     min_free_bytes: int = Field(default=2**28, ge=0)  # on the disk of an embedded database, and of encoded corpora
+
+    @field_validator("database_url")
+    @classmethod
+    def check_database_url(cls, value: str | None) -> str | None:
+        """Refuse what is no URL of a database that Newfound runs on. No message shows it: it may hold a secret."""
+        if value is None:
+            return None
+        try:
+            url = make_url(value)
+        except (ArgumentError, ValueError):
+            raise ValueError("it is no URL such as postgresql+psycopg://USER:SECRET@HOST/DATABASE") from None
+        if url.get_backend_name() not in DRIVERS:
+            raise ValueError(f"it names {url.drivername}; Newfound runs on postgresql+psycopg:// and sqlite:///")
+        driver = DRIVERS[url.get_backend_name()]
+        if "+" in url.drivername and url.get_driver_name() != driver:
+            raise ValueError(f"it names {url.drivername}; the driver must be {url.get_backend_name()}+{driver}")
+        if url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:"):
+            raise ValueError("it names no file: the processes of the service share one, as in sqlite:////path/to/file")
+        if url.get_backend_name() == "sqlite" and url.query:
+            raise ValueError(f"SQLite takes no parameters here: {', '.join(url.query)}")
+        return value
+
+    @field_validator("broker_url")
+    @classmethod
+    def check_broker_url(cls, value: str | None) -> str | None:
+        """Refuse what is no URL of a broker that Newfound runs on. No message shows it: it may hold a secret."""
+        if value is None:
+            return None
+        scheme = value.partition(":")[0]
+        if scheme not in TRANSPORTS:
+            known = ", ".join(f"{transport}://" for transport in TRANSPORTS)
+            raise ValueError(f"its transport must be one of {known}")
+        try:
+            url = urlsplit(value)
+            is_well_formed = url.port is None or url.port > 0
+            is_well_formed &= re.fullmatch(r"/?\d*", url.path) is not None and value.startswith(f"{scheme}://")
+        except ValueError:  # a port that is no number
+            is_well_formed = False
+        if not is_well_formed:
+            raise ValueError("it is no URL such as redis://:SECRET@HOST:6379/0, or filesystem:// for the data folder")
+        return value
+
+    @model_validator(mode="after")
+    def check_times(self) -> Self:
+        """A lease must outlast what renews it, or workers take each other's units away all the time."""
+        for name in ("heartbeat_seconds", "save_seconds"):
+            seconds = getattr(self, name)
+            if seconds >= self.lease_seconds:
+                raise ValueError(
+                    f"{PREFIX}{name.upper()}: {seconds:g} should be less than {PREFIX}LEASE_SECONDS, "
+                    f"which is {self.lease_seconds:g}"
+                )
+        return self
 
     @property
     def database(self) -> str:

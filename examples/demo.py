@@ -19,16 +19,18 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
+from app.address import AddressError
 from app.db import migrate
-from app.settings import Settings
-from app.supervisor import Supervisor, stop_on_signals
+from app.environment import WrongSetting, read_settings
+from app.folders import LOCK, PRIVATE_UMASK, FolderInUse, prepare, served_alone
+from app.kernel_cache import kernels_are_compiled, prepare_kernel_cache
+from app.supervisor import ApiEnded, Supervisor, stop_on_signals
 from sampler import metrics
 from sampler.text import words_of
 
 HERE = Path(__file__).resolve().parent
 DATA = HERE.parent / "data" / "demo"
 JOB = {"seed": 1}  # all else has a default
-START_SECONDS = 60.0  # for the API to answer
 SAMPLES = 2  # documents shown of each new category
 TOP_WORDS = 5
 
@@ -64,43 +66,57 @@ class Client:
                 return rows
             cursor = f"&cursor={page['next']}"
 
-    def wait_until_up(self, supervisor: Supervisor) -> None:
-        """Return when the service answers."""
-        until = time.monotonic() + START_SECONDS
-        while True:
-            supervisor.check()
-            try:
-                self.call("GET", "/health")
-                return
-            except (OSError, RuntimeError):
-                if time.monotonic() > until:
-                    raise
-            time.sleep(0.1)
-
 
 def main() -> int:
     """Run the demo; returns the exit code."""
     stop_on_signals()
-    shutil.rmtree(DATA, ignore_errors=True)
+    os.umask(PRIVATE_UMASK)
     os.environ.setdefault("NUMBA_CACHE_DIR", str(DATA.parent / "kernels"))  # compiled once for all demos
-    settings = Settings(data_folder=DATA, database_url=None, broker_url=None, host="127.0.0.1", port=free_port())
-    migrate(settings.database)
-    client = Client(f"http://{settings.host}:{settings.port}")
-    console.print(f"Starting the service: an API and {settings.workers} workers (logs in {relative(DATA / 'logs')}).")
     try:
-        with Supervisor(settings, log_folder=DATA / "logs") as supervisor:
-            client.wait_until_up(supervisor)
-            corpus_id = upload(client)
-            job = follow(client, supervisor, client.post("/v1/jobs", corpus_id=corpus_id, **JOB)["id"])
-            if job["status"] != "succeeded":
-                console.print(f"The job {job['status']}: {job['error']}")
-                return 1
-            show(client, job["id"])
+        prepare("the demo", DATA)
+        with served_alone(DATA):
+            clear(DATA)
+            code = run()
     except KeyboardInterrupt:
         console.print("Interrupted; everything that was started has ended.")
         return 130
-    console.print("\nThe service has ended. `make run` keeps one up; its OpenAPI page is http://127.0.0.1:8000/docs")
+    except (WrongSetting, FolderInUse, ApiEnded, AddressError) as error:
+        console.print(f"The demo cannot run: {error}")
+        return 1
+    if code == 0:
+        console.print(
+            "\nThe service has ended. `make run` keeps one up; its OpenAPI page is http://127.0.0.1:8000/docs"
+        )
+    return code
+
+
+def run() -> int:
+    """Start the service, run a job and show its answer; returns the exit code."""
+    settings = read_settings(data_folder=DATA, database_url=None, broker_url=None, host="127.0.0.1", port=free_port())
+    prepare_kernel_cache(settings)
+    migrate(settings.database)
+    client = Client(f"http://{settings.host}:{settings.port}")
+    console.print(f"Starting the service: an API and {settings.workers} workers (logs in {relative(DATA / 'logs')}).")
+    if not kernels_are_compiled(settings):
+        console.print("The workers compile the sampler first: once, and for a minute or more. The job waits for it.")
+    with Supervisor(settings, log_folder=DATA / "logs") as supervisor:
+        supervisor.wait_until_listening()
+        corpus_id = upload(client)
+        job = follow(client, supervisor, client.post("/v1/jobs", corpus_id=corpus_id, **JOB)["id"])
+        if job["status"] != "succeeded":
+            console.print(f"The job {job['status']}: {job['error']}")
+            return 1
+        show(client, job["id"])
     return 0
+
+
+def clear(folder: Path) -> None:
+    """Delete what an earlier demo left, but for the lock that is held."""
+    for path in folder.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path.name != LOCK:
+            path.unlink()
 
 
 def free_port() -> int:
@@ -147,7 +163,7 @@ def follow(client: Client, supervisor: Supervisor, job_id: str) -> Any:
 
 def note(progress: Any) -> str:
     """What stands behind the bar."""
-    parts = []
+    parts = [progress["note"]] if progress["note"] else []
     if progress["n_categories"]:
         parts.append(f"{progress['n_categories']} categories now")
     if progress["sweeps_per_second"]:

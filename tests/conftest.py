@@ -9,23 +9,45 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import hypothesis
 import pytest
 from sqlalchemy import Engine, create_engine, delete, text
 from starlette.testclient import TestClient
 
 from app import db
-from app.cli import kernel_cache
 from app.db import Database
+from app.folders import prepare
+from app.kernel_cache import prepare_kernel_cache
 from app.main import create_app
 from app.models import Corpus, IdempotentRequest, Worker
-from app.settings import Settings
+from app.settings import PREFIX, Settings
 
 ROOT = Path(__file__).resolve().parent.parent
 
+# What the shell has set for a service is not for the tests.
+for name in [name for name in os.environ if name.upper().startswith(PREFIX)]:
+    del os.environ[name]
+
 # All processes of the tests share compiled kernels, apart from those of other versions. Before numba is imported.
-os.environ["NUMBA_CACHE_DIR"] = str(kernel_cache(Settings(data_folder=ROOT / "data")))
+prepare("the tests' data folder", ROOT / "data")
+prepare_kernel_cache(Settings(data_folder=ROOT / "data"))
+
+# How long an example takes says nothing about what it proves.
+hypothesis.settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("any machine")
 
 numbers = itertools.count()
+
+
+@pytest.fixture(autouse=True)
+def own_umask() -> Iterator[None]:
+    """The commands make files for their user alone; run in this process, they leave the tests as they were."""
+    mask = os.umask(0o022)
+    os.umask(mask)
+    yield
+    os.umask(mask)
 
 
 @dataclass(frozen=True)

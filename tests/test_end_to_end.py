@@ -5,12 +5,10 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,33 +16,24 @@ import httpx2
 import psutil
 import pytest
 
+from tests.waits import PATIENCE, REQUEST_SECONDS, free_port, slowness, wait_for
+
 ROOT = Path(__file__).resolve().parent.parent
-PATIENCE = 120.0  # seconds: a cold start compiles the sampler
-FAST_RECOVERY = {"LEASE_SECONDS": "4", "HEARTBEAT_SECONDS": "1", "REAP_SECONDS": "1", "SAVE_SECONDS": "0.2"}
+LEASE_SECONDS = 4.0 * slowness()
+FAST_RECOVERY = {
+    "LEASE_SECONDS": str(LEASE_SECONDS),
+    "HEARTBEAT_SECONDS": str(LEASE_SECONDS / 4),
+    "REAP_SECONDS": "1",
+    "SAVE_SECONDS": "0.2",
+}
 SMALL_JOB = {"sweeps": 30, "chains": 2, "hyperparameters": {"n_topics": 8, "n_start": 3}}
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def wait_for(met: Callable[[], Any], what: str, seconds: float = PATIENCE) -> Any:
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        value = met()
-        if value:
-            return value
-        time.sleep(0.1)
-    raise AssertionError(f"{what}: not within {seconds} s")
 
 
 class Service:
     """`newfound serve` in a process of its own."""
 
-    def __init__(self, folder: Path) -> None:
-        self.port = free_port()
+    def __init__(self, folder: Path, port: int | None = None) -> None:
+        self.port = port or free_port()
         environment = {f"NEWFOUND_{name}": value for name, value in FAST_RECOVERY.items()}
         environment |= {"NEWFOUND_DATA_FOLDER": str(folder), "NEWFOUND_PORT": str(self.port)}
         self.log = folder / "service.log"
@@ -57,7 +46,7 @@ class Service:
                 stderr=log,
                 start_new_session=True,
             )
-        self.client = httpx2.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=30)
+        self.client = httpx2.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=REQUEST_SECONDS)
 
     def is_up(self) -> bool:
         assert self.process.poll() is None, self.log.read_text()
@@ -70,7 +59,7 @@ class Service:
         return psutil.Process(self.process.pid).children(recursive=True)
 
     def workers(self) -> list[psutil.Process]:
-        """The Celery parents and their children that work."""
+        """The workers, and the processes that they have started."""
         return [process for process in self.descendants() if "worker" in process.cmdline()]
 
     def post(self, path: str, **fields: Any) -> Any:
@@ -109,26 +98,28 @@ class Service:
 
 
 @contextmanager
-def running(folder: Path) -> Iterator[Service]:
-    service = Service(folder)
-    children: list[psutil.Process] = []
+def ended_at_last(service: Service) -> Iterator[Service]:
+    """Within this context the service may run; the kernel ends its children with it."""
     try:
-        wait_for(service.is_up, "the service is up")
-        children = service.descendants()
         yield service
-        children = service.descendants()
-        service.process.send_signal(signal.SIGINT)
-        assert service.process.wait(timeout=30) == 0, service.log.read_text()
-        _, alive = psutil.wait_procs(children, timeout=5)
-        assert alive == []
     finally:
         service.client.close()
         if service.process.poll() is None:
             service.process.kill()
             service.process.wait()
-        for process in children:
-            if process.is_running():
-                process.kill()
+
+
+@contextmanager
+def running(folder: Path, number: signal.Signals = signal.SIGINT) -> Iterator[Service]:
+    """Within this context the service is up; at its end a signal ends all of it."""
+    with ended_at_last(Service(folder)) as service:
+        wait_for(service.is_up, "the service is up")
+        yield service
+        children = service.descendants()
+        service.process.send_signal(number)
+        assert service.process.wait(timeout=PATIENCE) == 0, service.log.read_text()
+        _, alive = psutil.wait_procs(children, timeout=30 * slowness())
+        assert alive == []
 
 
 @pytest.fixture
@@ -149,12 +140,48 @@ def test_a_job_survives_the_kill_of_its_workers_and_ends_as_an_undisturbed_one(s
             lambda least=least: service.get(f"/v1/jobs/{killed}")["progress"]["sweeps_done"] >= least, f"{least} sweeps"
         )
         victims = service.workers()
-        assert len(victims) >= 4  # two parents, two children
+        assert len(victims) >= 2
         for victim in victims:
             victim.kill()
     job = service.wait_until_ended(killed)
     assert (job["status"], job["error"]) == ("succeeded", None)
     assert service.results(killed) == service.results(calm)
+
+
+def test_whatever_is_killed_newborns_too_the_service_comes_back_and_its_job_ends(service: Service) -> None:
+    corpus_id = service.upload("labeled.ndjson", "unlabeled.ndjson", n_lines=150)
+    job_id = service.post("/v1/jobs", **{**SMALL_JOB, "corpus_id": corpus_id})["id"]
+    killed: set[int] = set()
+    for _ in range(3):  # everything, then whatever has taken its place, a moment old
+        newborn = wait_for(
+            lambda: [process for process in service.descendants() if process.pid not in killed], "a process is started"
+        )
+        for process in newborn:
+            killed.add(process.pid)
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+    wait_for(service.is_up, "the API is back")
+    assert service.wait_until_ended(job_id)["status"] == "succeeded"
+    assert all(not psutil.pid_exists(pid) for pid in killed)
+    assert "was ended by SIGKILL and is started again" in service.log.read_text()
+
+
+def test_a_killed_serve_leaves_no_process_and_another_takes_its_place_at_once(tmp_path: Path) -> None:
+    with ended_at_last(Service(tmp_path)) as first:
+        wait_for(first.is_up, "the service is up")
+        children = first.descendants()
+        assert len(children) >= 3
+        first.process.kill()
+        first.process.wait()
+        with ended_at_last(Service(tmp_path, first.port)) as second:
+            wait_for(second.is_up, "the next one is up")
+        wait_for(lambda: not any(child.is_running() for child in children), "the first one's children have ended")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_service_that_is_told_to_end_leaves_no_process(number: signal.Signals, tmp_path: Path) -> None:
+    with running(tmp_path, number) as service:
+        assert service.get("/health")["status"]
 
 
 def test_the_service_goes_on_with_a_job_after_it_was_ended_and_started_again(tmp_path: Path) -> None:
@@ -219,14 +246,13 @@ def test_an_interrupted_demo_leaves_no_process() -> None:
             if line.startswith("Uploaded unlabeled.ndjson"):
                 break
         started = psutil.Process(demo.pid)
-        # the API, two workers, a child of each
-        wait_for(lambda: len(started.children(recursive=True)) >= 5, "the job is under way")
+        wait_for(lambda: len(started.children(recursive=True)) >= 3, "the API and two workers run")
         children = started.children(recursive=True)
         demo.send_signal(signal.SIGINT)
-        output, _ = demo.communicate(timeout=30)
+        output, _ = demo.communicate(timeout=PATIENCE)
         assert demo.returncode == 130
         assert "Interrupted" in output
-        _, alive = psutil.wait_procs(children, timeout=5)
+        _, alive = psutil.wait_procs(children, timeout=30 * slowness())
         assert alive == []
     finally:
         if demo.poll() is None:

@@ -11,8 +11,9 @@ from typing import Any
 from tests.cluster.network import Network
 from tests.deployment.api import Client
 from tests.deployment.image import ROOT
-from tests.deployment.processes import Process, wait_for
+from tests.deployment.processes import Process
 from tests.deployment.servers import Postgres, Redis, stop_all
+from tests.waits import wait_for
 
 LEASE, REAP, LEG = 4.0, 1.0, 2.0  # seconds
 SETTINGS = {

@@ -7,7 +7,7 @@ import pytest
 
 from app.leases import RESEND_SECONDS
 from tests.cluster.cluster import LEASE, LEG, REAP, WORKERS, Cluster
-from tests.deployment.processes import wait_for
+from tests.waits import slowness, wait_for
 
 pytestmark = pytest.mark.cluster
 
@@ -15,7 +15,7 @@ SWEEPS = 1_500
 DEAD_CONNECTION = 25.0  # seconds until PostgreSQL gives a silent client up, by docker-compose.yml
 RECONNECT = 60.0  # seconds until Celery gives a silent Redis connection up and opens another
 GRACE = 60.0  # seconds, the stop_grace_period of docker-compose.yml
-SLACK = 15.0  # seconds beyond what lease, reaper and leg explain: the machine is shared
+SLACK = 15.0 * slowness()  # seconds beyond what lease, reaper and leg explain: the machine is shared
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Any
 import httpx2
 
 from tests.deployment.image import ROOT
-from tests.deployment.processes import wait_for
+from tests.waits import PATIENCE, REQUEST_SECONDS, wait_for
 
 N_LINES = 150  # of each file of the sample
 JOB = {"chains": 2, "seed": 7, "hyperparameters": {"n_topics": 8, "n_start": 3}}
@@ -17,7 +17,7 @@ class Client:
     """Speaks HTTP to one address."""
 
     def __init__(self, address: str) -> None:
-        self.http = httpx2.Client(base_url=address, timeout=30)
+        self.http = httpx2.Client(base_url=address, timeout=REQUEST_SECONDS)
 
     def request(self, method: str, path: str, **options: Any) -> httpx2.Response:
         """One request; a test may send it from another place."""
@@ -68,7 +68,7 @@ class Client:
         """How many sweeps of the job are saved."""
         return int(self.job(job_id)["progress"]["sweeps_done"])
 
-    def wait_until_succeeded(self, job_id: str, seconds: float = 300.0) -> Any:
+    def wait_until_succeeded(self, job_id: str, seconds: float = PATIENCE) -> Any:
         """The job, once it has ended: well."""
 
         def ended() -> Any:

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.deployment.image import ROOT, copied, image_environment
-from tests.deployment.processes import Process, free_port
+from tests.deployment.processes import Process
 from tests.deployment.servers import Postgres, Redis, service, stop_all
+from tests.waits import free_port
 
 # As compose runs a container: no capability, so that even root is bound by the permissions of files.
 UNPRIVILEGED = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", "--no-new-privs"]

@@ -2,34 +2,15 @@
 
 import os
 import signal
-import socket
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
-PATIENCE = 180.0  # seconds: a cold start compiles the sampler, and the machine is shared
+from tests.waits import PATIENCE
+
 TAIL = 4_000  # characters of a log, shown when something fails
-
-
-def wait_for(met: Callable[[], Any], what: str, seconds: float = PATIENCE, every: float = 0.05) -> Any:
-    """What `met` returns, once it is true."""
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        value = met()
-        if value:
-            return value
-        time.sleep(every)
-    raise AssertionError(f"{what}: not within {seconds} s")
-
-
-def free_port() -> int:
-    """A port of the loopback interface that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class Process:
@@ -60,7 +41,7 @@ class Process:
         """Wait for its end; returns the exit code."""
         return self.process.wait(timeout=seconds)
 
-    def terminate(self, seconds: float = 60.0) -> tuple[int, float]:
+    def terminate(self, seconds: float = PATIENCE) -> tuple[int, float]:
         """SIGTERM to the process alone, as an init sends it: the exit code, and the seconds that it took."""
         began = time.monotonic()
         self.process.terminate()

@@ -196,6 +196,7 @@ def test_workers_in_containers_have_names_unlike_each_other(tmp_path: Path, monk
         monkeypatch.setattr("socket.gethostname", lambda host=host: host)
         monkeypatch.setitem(sys.modules, "worker.tasks", SimpleNamespace(run=lambda name: names.append(name) or 0))
         monkeypatch.setattr(cli, "check_schema", lambda _: None)
+        monkeypatch.setattr(cli, "kernels_are_compiled", lambda _: True)
         monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
         assert cli.main(["worker"]) == 0
     first, second = names

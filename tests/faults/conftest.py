@@ -10,7 +10,7 @@ import pytest
 
 from tests.faults.stack import Report, Stack
 
-REPORT = "NEWFOUND_FAULTS_REPORT"  # a file that gets one JSON line a fault
+REPORT = "FAULTS_REPORT"  # a file that gets one JSON line a fault
 
 
 @pytest.fixture(scope="session", params=["embedded", "deployed"])

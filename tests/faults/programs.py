@@ -10,6 +10,8 @@ from pathlib import Path
 
 import psutil
 
+from tests.waits import PATIENCE, slowness
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 ROUTINE = '" 200 OK'  # the end of a log line that says that a request was answered well
 TAIL = 1_500  # characters of a log, shown when a test fails
@@ -43,16 +45,15 @@ class Program:
         return self.process is not None and self.process.poll() is None
 
     def takes_messages(self) -> bool:
-        """Whether the process, a worker, has said that it is ready and has a child."""
-        said = self.log.read_bytes()[self.log_before :]
-        return b"@newfound ready." in said and bool(self.children())
+        """Whether the process, a worker, has said that it is ready."""
+        return b"@newfound ready." in self.log.read_bytes()[self.log_before :]
 
     def has_ended(self) -> bool:
         """Whether the process is gone."""
         return not self.is_running()
 
     def children(self) -> list[psutil.Process]:
-        """The processes that it has forked: a worker's one child."""
+        """The processes that it has started; a worker may have none."""
         if self.process is None or not self.is_running():
             return []
         return psutil.Process(self.process.pid).children(recursive=True)
@@ -70,8 +71,12 @@ class Program:
         self.reap(victims)
 
     def kill_child(self) -> None:
-        """SIGKILL to the children alone."""
-        send(self.children(), signal.SIGKILL)
+        """SIGKILL to what computes: the children alone, or a process without any, which is then started again."""
+        children = self.children()
+        send(children, signal.SIGKILL)
+        if not children:
+            self.kill()
+            self.start()
 
     def freeze(self) -> None:
         """SIGSTOP to the process and its children."""
@@ -81,7 +86,7 @@ class Program:
         """SIGCONT to the process and its children."""
         send(self.tree(), signal.SIGCONT)
 
-    def terminate(self, seconds: float = 30.0) -> tuple[int, float]:
+    def terminate(self, seconds: float = PATIENCE) -> tuple[int, float]:
         """SIGTERM to the process: its exit code, and the seconds that it took."""
         assert self.process is not None
         began, victims = time.monotonic(), self.tree()
@@ -94,8 +99,8 @@ class Program:
     def reap(self, victims: list[psutil.Process]) -> None:
         """Wait until the processes are gone."""
         if self.process is not None:
-            self.process.wait(timeout=10)
-        _, alive = psutil.wait_procs(victims, timeout=10)
+            self.process.wait(timeout=PATIENCE)
+        _, alive = psutil.wait_procs(victims, timeout=30 * slowness())
         assert alive == [], f"{self.name} left {alive}"
 
     def stop(self) -> None:

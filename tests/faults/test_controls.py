@@ -5,10 +5,10 @@ import time
 from sqlalchemy import select
 
 from app.models import Draw
-from tests.faults.servers import wait_for
 from tests.faults.stack import SWEEPS, Report, Stack, rounded
+from tests.waits import slowness, wait_for
 
-SOON = 5.0  # seconds: a heartbeat and a sweep, on a machine that is busy with other things
+SOON = 5.0 * slowness()  # seconds: a heartbeat and a sweep, on a machine that is busy with other things
 
 
 def draws(stack: Stack, job_id: str) -> list[int]:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.faults.servers import wait_for
 from tests.faults.stack import LEASE_SECONDS, Report, Stack, rounded
+from tests.waits import wait_for
 
 N_KILLS = 100
 LONG = 3_000  # sweeps of each of two chains: more than a hundred saves

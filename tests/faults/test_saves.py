@@ -12,6 +12,7 @@ from app import leases
 from app.db import Database
 from app.models import Checkpoint, Draw, Unit
 from app.settings import Settings
+from tests.waits import PATIENCE
 from tests.worker import jobs
 from worker import legs, store
 
@@ -47,7 +48,7 @@ def test_of_many_reapers_one_takes_an_expired_unit(database: Database, settings:
     barrier = threading.Barrier(N_REAPERS)
 
     def reap() -> list[int]:
-        barrier.wait(timeout=30)
+        barrier.wait(timeout=PATIENCE)
         with database.sessions.begin() as session:
             return leases.reap(session)
 
@@ -69,7 +70,7 @@ def test_of_many_claims_of_an_expired_unit_one_succeeds(database: Database, sett
     barrier = threading.Barrier(N_REAPERS)
 
     def claim(token: str) -> bool:
-        barrier.wait(timeout=30)
+        barrier.wait(timeout=PATIENCE)
         with database.sessions.begin() as session:
             return leases.claim(session, chain_unit, token, FOREVER) is not None
 
@@ -101,8 +102,8 @@ def test_a_lease_that_ends_in_the_middle_of_a_save_lets_one_of_both_write(
         assert not claimed.is_set()  # the lease is long over, but the save holds the lock
 
     def claim() -> int | None:
-        in_save.wait(timeout=30)
-        until = time.monotonic() + 30
+        in_save.wait(timeout=PATIENCE)
+        until = time.monotonic() + PATIENCE
         while time.monotonic() < until:
             with database.sessions.begin() as session:
                 taken = leases.claim(session, chain_unit, "another", FOREVER)
@@ -115,7 +116,7 @@ def test_a_lease_that_ends_in_the_middle_of_a_save_lets_one_of_both_write(
     one_sweep_a_save = with_changes(settings, lease_seconds=SHORT, heartbeat_seconds=FOREVER, save_seconds=1e-9)
     with ThreadPoolExecutor(1) as pool:
         claiming = pool.submit(claim)
-        assert legs.run(database, one_sweep_a_save, chain_unit, lambda: claimed.wait(timeout=30)) == []
+        assert legs.run(database, one_sweep_a_save, chain_unit, lambda: claimed.wait(timeout=PATIENCE)) == []
         n_sweeps = claiming.result()
     assert n_sweeps == 1  # what the slow save wrote, and nothing after it
     with database.readers.begin() as session:
@@ -173,7 +174,7 @@ def test_a_full_disk_makes_a_leg_wait_and_leaves_the_old_checkpoint_whole(
         assert newest(database, chain_unit) == checkpoint
         assert jobs.job(database, job_id).status == "running"
         disk.grow()
-        unit_ids = running.result(timeout=60)
+        unit_ids = running.result(timeout=PATIENCE)
     jobs.run_to_the_end(database, settings, unit_ids)
     assert jobs.job(database, job_id).status == "succeeded"
     assert jobs.outcome(database, job_id) == jobs.outcome(database, calm_id)
@@ -207,7 +208,7 @@ class SmallDisk:
 
     def wait_until_full(self) -> None:
         """Wait until a write has failed for want of room."""
-        assert self.was_full.wait(timeout=60), "the disk never was full"
+        assert self.was_full.wait(timeout=PATIENCE), "the disk never was full"
 
     def grow(self) -> None:
         """Give room again."""

@@ -17,6 +17,7 @@ from app.db import Database
 from app.models import Checkpoint, Corpus, Document, Draw, Encoding, EncodingPart, Job, Unit
 from app.settings import Settings
 from sampler import chain
+from tests.waits import slowness
 from tests.worker import jobs
 from worker import corpus_file, encode, encodings, legs, results, store, turns
 from worker.corpus_files import CorpusFiles
@@ -466,12 +467,13 @@ def test_the_heartbeat_keeps_the_lease_through_a_long_sweep(
 ) -> None:
     corpus_id = jobs.upload(database, jobs.rows())
     job_id, unit_ids = jobs.submit(database, corpus_id, chains=1, sweeps=1)
-    short = with_changes(settings, lease_seconds=0.6, heartbeat_seconds=0.1)
+    lease = 0.6 * slowness()
+    short = with_changes(settings, lease_seconds=lease, heartbeat_seconds=lease / 6)
     [chain_unit] = legs.run(database, short, unit_ids[0], lambda: False)
     sweep = chain.sweep
 
     def long_sweep(*arguments: object) -> object:
-        legs.time.sleep(1.5)  # longer than the lease
+        legs.time.sleep(2.5 * lease)
         with database.sessions.begin() as session:
             assert leases.reap(session) == []
             assert leases.claim(session, chain_unit, "another", 60.0) is None
