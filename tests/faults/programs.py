@@ -70,14 +70,6 @@ class Program:
         send(victims, signal.SIGKILL)
         self.reap(victims)
 
-    def kill_child(self) -> None:
-        """SIGKILL to what computes: the children alone, or a process without any, which is then started again."""
-        children = self.children()
-        send(children, signal.SIGKILL)
-        if not children:
-            self.kill()
-            self.start()
-
     def freeze(self) -> None:
         """SIGSTOP to the process and its children."""
         send(self.tree(), signal.SIGSTOP)

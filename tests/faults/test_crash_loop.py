@@ -7,10 +7,11 @@ from collections.abc import Callable
 import pytest
 
 from tests.faults.stack import LEASE_SECONDS, Report, Stack, rounded
-from tests.waits import wait_for
+from tests.waits import slowness, wait_for
 
 N_KILLS = 100
 LONG = 3_000  # sweeps of each of two chains: more than a hundred saves
+LONGEST_START = 2.5  # seconds within which a worker is surely up
 LONGEST_CALM = 1.0  # seconds between a sign of progress and the next kill
 
 
@@ -37,12 +38,17 @@ def goes_on(stack: Stack, job_id: str) -> bool:
     return not stack.has_ended(job_id)
 
 
-def kill_a_child(stack: Stack, dice: random.Random) -> None:
-    dice.choice(list(stack.workers.values())).kill_child()
-
-
 def kill_a_worker(stack: Stack, dice: random.Random) -> None:
     dice.choice(list(stack.workers.values())).kill()
+
+
+def kill_a_newborn_worker(stack: Stack, dice: random.Random) -> None:
+    """While it starts: it loads its code, asks for the schema, opens the broker, waits for its first call."""
+    worker = dice.choice(list(stack.workers.values()))
+    for _ in range(3):
+        worker.kill()
+        worker.start()
+        time.sleep(dice.uniform(0.0, LONGEST_START))
 
 
 def kill_all_workers(stack: Stack, dice: random.Random) -> None:
@@ -63,9 +69,22 @@ def stop_a_worker_past_its_lease(stack: Stack, dice: random.Random) -> None:
 
 
 FAULTS: list[Callable[[Stack, random.Random], None]] = [
-    kill_a_child,
+    kill_a_newborn_worker,
     kill_a_worker,
     kill_all_workers,
     kill_the_api,
     stop_a_worker_past_its_lease,
 ]
+
+
+def test_after_random_kills_of_idle_and_newborn_workers_a_job_is_done(stack: Stack, report: Report) -> None:
+    """Nobody works, so no lease tells that somebody died: the next call must find a worker all the same."""
+    dice, began = random.Random(2), time.monotonic()
+    for fault in (kill_a_worker, kill_a_newborn_worker, kill_all_workers):
+        fault(stack, dice)
+    stack.heal_processes()
+    job_id = stack.submit()
+    started = stack.start_seconds(job_id, time.monotonic())
+    assert started < 2 * LEASE_SECONDS * slowness()
+    stack.check(job_id)
+    report(takeover_seconds=rounded(started), ended_seconds=rounded(time.monotonic() - began))

@@ -31,19 +31,7 @@ def without_row_ids(document: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in document.items() if name not in ("id", "document_id")}
 
 
-def test_kill_of_a_workers_child(stack: Stack, report: Report) -> None:
-    job_id = stack.submit()
-    stack.reach(job_id)
-    worker = stack.busiest()
-    [held] = stack.held(job_id)
-    fault = time.monotonic()
-    worker.kill_child()
-    takeover = stack.takeover_seconds(held, fault)
-    stack.check(job_id)
-    report(takeover_seconds=rounded(takeover), sweeps_lost=round(held.sweeps_lost))
-
-
-def test_kill_of_a_whole_worker(stack: Stack, report: Report) -> None:
+def test_kill_of_a_worker(stack: Stack, report: Report) -> None:
     job_id = stack.submit()
     stack.reach(job_id)
     worker = stack.busiest()
@@ -144,7 +132,7 @@ def test_a_unit_that_kills_its_worker_each_time_fails_its_job_and_no_other(stack
     began = time.monotonic()
     poison = stack.submit(seed=13)
     wait_for(lambda: claims(stack, poison) == 1, "the first claim")
-    kill_children(stack.workers.values())
+    kill(stack.workers.values())
     other = stack.submit()
     for n_claims in range(2, POISONED + 1):
         spared, token = None, None
@@ -154,22 +142,24 @@ def test_a_unit_that_kills_its_worker_each_time_fails_its_job_and_no_other(stack
                 spared = stack.busiest()  # nothing else is at work while the poison waits for its lease
         if stack.unit(other).token != token:
             spared = None
-        kill_children(worker for worker in stack.workers.values() if worker is not spared)
+        kill(worker for worker in stack.workers.values() if worker is not spared)
     job = stack.wait_for_end(poison)
     assert (job["status"], stack.unit(poison).n_sweeps) == ("failed", 0)
     assert "claimed 3 times" in job["error"]
     report(ended_seconds=rounded(time.monotonic() - began))
-    stack.age_messages()  # one may have died in the hands of a child
+    stack.age_messages()  # a call may have died in the hands of a worker
     stack.check(other)
 
 
 def claims(stack: Stack, job_id: str) -> int:
     """How often the job's chain was claimed and not saved."""
     unit = stack.unit(job_id)
-    assert unit.n_sweeps == 0, "the child was killed too late"
+    assert unit.n_sweeps == 0, "the worker was killed too late"
     return unit.attempts
 
 
-def kill_children(workers: Iterable[Program]) -> None:
+def kill(workers: Iterable[Program]) -> None:
+    """Kill some workers and start them again."""
     for worker in workers:
-        worker.kill_child()
+        worker.kill()
+        worker.start()
