@@ -134,9 +134,8 @@ def test_an_sqlite_database_without_room_says_that_the_disk_is_full(database: Da
         connection.exec_driver_sql("PRAGMA max_page_count = 1")  # as many as there are
         with pytest.raises(OperationalError) as raised:
             for _ in range(100):
-                connection.exec_driver_sql(
-                    "INSERT INTO corpora (id, name, version, created_at) VALUES (hex(randomblob(9)), zeroblob(9999), 0, 0)"
-                )
+                values = "hex(randomblob(9)), zeroblob(9999), 0, 0"
+                connection.exec_driver_sql(f"INSERT INTO corpora (id, name, version, created_at) VALUES ({values})")
     assert is_disk_full(raised.value)
     assert is_disk_full(raised.value.orig)  # type: ignore[arg-type]
 
