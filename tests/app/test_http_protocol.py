@@ -1,9 +1,9 @@
 """Bounds of a connection, on a real server: large heads, silent clients, crowds."""
 
-import resource
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from time import process_time
 from typing import Any
 
 import pytest
@@ -14,7 +14,7 @@ from app.http_protocol import MAX_HEAD_BYTES, MAX_HEADERS
 from app.settings import Settings
 from tests.app.server import Connection, Reply, Running, running, until
 
-SECONDS = 0.8  # that a client may be silent for
+SECONDS = 1.0  # that a client may be silent for, where that is waited for
 HEALTH = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
 UPLOAD = (
     b"POST /v1/corpora/%b/documents HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\n"
@@ -32,8 +32,15 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def api(settings: Settings) -> Iterator[Running]:
-    """A service that is soon tired of silent clients, and takes eight at once."""
-    with running(settings.model_copy(update={"client_seconds": SECONDS, "max_connections": 8})) as api:
+    """A service that takes eight connections, and waits for clients longer than any test does."""
+    with running(settings.model_copy(update={"client_seconds": 60.0, "max_connections": 8})) as api:
+        yield api
+
+
+@pytest.fixture
+def hasty(settings: Settings) -> Iterator[Running]:
+    """A service that soon cuts off silent clients."""
+    with running(settings.model_copy(update={"client_seconds": SECONDS})) as api:
         yield api
 
 
@@ -90,7 +97,7 @@ def test_a_head_may_come_in_pieces_of_any_size(api: Running, piece: int) -> None
     ids=["value", "name", "many", "path", "query", "empty-lines", "second", "extension", "trailer", "trailers", "size"],
 )
 def test_an_endless_head_is_refused_at_little_cost(api: Running, start: bytes, more: bytes) -> None:
-    used = resource.getrusage(resource.RUSAGE_SELF)
+    begun = process_time()
     with api.connect() as connection:
         with suppress(ConnectionError):  # if it is cut off before it has sent all
             connection.send(start + more * (2**25 // len(more)))
@@ -100,9 +107,7 @@ def test_an_endless_head_is_refused_at_little_cost(api: Running, start: bytes, m
         check(reply, reply.status, HEAD_TOO_LARGE if reply.status == 431 else "urn:newfound:problem:bad-request")
         assert reply.status == 431 or more == b"0"  # a chunk's size cannot be long
         assert connection.is_closed()
-    after = resource.getrusage(resource.RUSAGE_SELF)
-    assert after.ru_utime - used.ru_utime < 2.0
-    assert after.ru_maxrss - used.ru_maxrss < 150 * 2**10  # the test's own 32 MiB, and what it makes of them
+    assert process_time() - begun < 2.0
 
 
 def test_a_request_has_few_headers(api: Running) -> None:
@@ -146,8 +151,8 @@ def test_requests_that_come_at_once_are_answered_one_after_the_other(api: Runnin
     body = b'{"name": "x"}'
     asked = HEALTH + JSON + b"Content-Length: %d\r\n\r\n" % len(body) + body + HEALTH
     with api.connect() as connection:
-        connection.send(asked * 300)
-        assert [connection.reply().status for _ in range(900)] == [200, 201, 200] * 300
+        connection.send(asked * 100)
+        assert [connection.reply().status for _ in range(300)] == [200, 201, 200] * 100
 
 
 def test_what_follows_a_chunked_body_at_once_is_left_to_be_sent_again(api: Running) -> None:
@@ -167,9 +172,9 @@ def test_trailers_are_not_taken_for_headers(api: Running) -> None:
 
 
 @pytest.mark.parametrize("start", [b"", b"GET /", HEALTH + b"GET /", HEALTH + b"\r\n"])
-def test_a_head_that_does_not_end_in_time_is_a_408(api: Running, start: bytes) -> None:
+def test_a_head_that_does_not_end_in_time_is_a_408(hasty: Running, start: bytes) -> None:
     begun = time.monotonic()
-    with api.connect() as connection:
+    with hasty.connect() as connection:
         connection.send(start)
         if start.startswith(HEALTH):
             assert connection.reply().status == 200
@@ -189,40 +194,44 @@ def drip(connection: Connection, data: bytes, pause: float) -> None:
 
 
 @pytest.mark.parametrize("start", [b"GET /health HTTP/1.1\r\nX: ", JSON + b"Content-Length: 1000\r\n\r\n"])
-def test_a_client_that_drips_is_cut_off(api: Running, start: bytes) -> None:
-    with api.connect() as connection:
+def test_a_client_that_drips_is_cut_off(hasty: Running, start: bytes) -> None:
+    with hasty.connect() as connection:
         connection.send(start)
         drip(connection, b" " * 60, SECONDS / 20)
         check(connection.reply(), 408, "urn:newfound:problem:request-timeout")
-    until(lambda: api.n_connections == 0)
+    until(lambda: hasty.n_connections == 0)
 
 
-def test_an_upload_that_is_slow_but_steady_goes_on(api: Running) -> None:
-    corpus = make_corpus(api)
+def test_an_upload_that_is_slow_but_steady_goes_on(settings: Settings) -> None:
+    """It takes more than twice as long as a client may be silent."""
     line = b'{"text": "' + b"slow " * 200 + b'"}\n'
-    with api.connect() as connection:
-        connection.send(UPLOAD % corpus)
-        for _ in range(16):
-            connection.send(b"%x\r\n%b\r\n" % (len(line), line))
-            time.sleep(SECONDS / 5)  # 16 of them take three times as long as a client may be silent
-        connection.send(b"0\r\n\r\n")
-        reply = connection.reply()
-    assert (reply.status, reply.json()["accepted"]) == (200, 16)
+    with running(settings.model_copy(update={"client_seconds": 2.0})) as api:
+        corpus = make_corpus(api)
+        with api.connect() as connection:
+            connection.send(UPLOAD % corpus)
+            for _ in range(10):
+                connection.send(b"%x\r\n%b\r\n" % (len(line), line))
+                time.sleep(0.45)
+            connection.send(b"0\r\n\r\n")
+            reply = connection.reply()
+    assert (reply.status, reply.json()["accepted"]) == (200, 10)
 
 
-def test_an_upload_that_falls_silent_keeps_what_had_come(api: Running) -> None:
-    corpus = make_corpus(api)
+def test_an_upload_that_falls_silent_keeps_what_had_come(hasty: Running) -> None:
+    corpus = make_corpus(hasty)
     lines = b"".join(b'{"text": "line %d"}\n' % n for n in range(2000))
-    with api.connect() as connection:
+    with hasty.connect() as connection:
         connection.send(UPLOAD % corpus + b"%x\r\n%b\r\n" % (len(lines), lines))
         check(connection.reply(), 408, "urn:newfound:problem:request-timeout")
-    counts = api.ask(b"GET /v1/corpora/%b HTTP/1.1\r\nHost: localhost\r\n\r\n" % corpus).json()
+    counts = hasty.ask(b"GET /v1/corpora/%b HTTP/1.1\r\nHost: localhost\r\n\r\n" % corpus).json()
     assert counts["documents"] >= 1000  # whole batches
 
 
-def test_a_client_is_not_silent_while_the_service_does_not_read(api: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_is_not_silent_while_the_service_does_not_read(
+    hasty: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The service sleeps over batches for longer than a client may be silent; meanwhile the client cannot send."""
-    corpus = make_corpus(api)
+    corpus = make_corpus(hasty)
     write = intake.Store.write
     pauses = [2 * SECONDS, 0, 0, 2 * SECONDS]
 
@@ -232,40 +241,40 @@ def test_a_client_is_not_silent_while_the_service_does_not_read(api: Running, mo
 
     monkeypatch.setattr(intake.Store, "write", slow)
     lines = b'{"text": "galaxy"}\n' * 2000
-    with api.connect() as connection:
+    with hasty.connect() as connection:
         connection.send((UPLOAD % corpus).replace(b"\r\n\r\n", b"\r\nExpect: 100-continue\r\n\r\n"))
         assert connection.reply().status == 100
         connection.send((b"%x\r\n%b\r\n" % (len(lines), lines)) * 10 + b"0\r\n\r\n")
         assert connection.reply().json()["accepted"] == 20_000
 
 
-def test_a_client_may_wait_for_its_answer_as_long_as_it_takes(api: Running) -> None:
+def test_a_client_may_wait_for_its_answer_as_long_as_it_takes(hasty: Running) -> None:
     def sleep() -> None:
         time.sleep(2 * SECONDS)
 
-    api.server.config.app.add_api_route("/sleep", sleep)
-    assert api.ask(HEALTH.replace(b"/health", b"/sleep")).status == 200
+    hasty.server.config.app.add_api_route("/sleep", sleep)
+    assert hasty.ask(HEALTH.replace(b"/health", b"/sleep")).status == 200
 
 
-def test_a_client_that_does_not_read_is_cut_off(api: Running) -> None:
-    with api.connect() as connection:
-        until(lambda: api.n_connections == 1)
+def test_a_client_that_does_not_read_is_cut_off(hasty: Running) -> None:
+    with hasty.connect() as connection:
+        until(lambda: hasty.n_connections == 1)
         connection.socket.settimeout(5 * SECONDS)
         asked = HEALTH.replace(b"/health", b"/openapi.json") * 1000
         with pytest.raises((ConnectionError, TimeoutError)):
             while True:
                 connection.send(asked)
-        until(lambda: api.n_connections == 0)
+        until(lambda: hasty.n_connections == 0)
 
 
-def test_after_an_answer_the_rest_of_a_body_is_thrown_away_for_a_while(api: Running) -> None:
+def test_after_an_answer_the_rest_of_a_body_is_thrown_away_for_a_while(hasty: Running) -> None:
     """As much as a client sends before it looks, that it may see the answer; not for ever."""
-    with api.connect() as connection:
+    with hasty.connect() as connection:
         connection.send(JSON + b"Content-Length: 10000000\r\n\r\n" + b"x" * 1_000_000)
         assert connection.reply().status == 413
         connection.send(b"x" * 9_000_000 + HEALTH)
         assert connection.reply().status == 200
-    with api.connect() as connection:
+    with hasty.connect() as connection:
         connection.send(JSON + b"Content-Length: 10000000000\r\n\r\n")
         assert connection.reply().status == 413
         begun = time.monotonic()
