@@ -146,7 +146,7 @@ class CalibratedIn(RequestBody):
 
 
 class SettingsIn(RequestBody):
-    """What a job does with its corpus. What goes with the other model alone stays null, also in what a job tells."""
+    """What a job does with its corpus. What goes with the other model alone stays null, also in the answer."""
 
     default_kernel: ClassVar[Kernel] = DEFAULT_KERNEL
 
@@ -239,7 +239,7 @@ class JobIn(SettingsIn):
 
 
 class ExtensionIn(RequestBody):
-    """What a succeeded job is to do besides."""
+    """Further sweeps of a succeeded job."""
 
     model_config = request_example(sweeps=200)
 

@@ -21,6 +21,9 @@ from app.settings import Settings
 DESCRIPTION = """
 Newfound gives every unlabeled document of a corpus a category: one of those that labels name, or a new
 one that the model found. Make a corpus, upload documents, submit a job, follow it, read its results.
+
+Apart from what each operation lists, a request may be refused before its operation is known: 408 for a client that is
+silent, 431 for a head of more than 64 KiB, 503 beyond the number of connections.
 """
 
 # What any operation may answer.
