@@ -51,18 +51,13 @@ class Stage(Enum):
 
 
 class Flow(FlowControl):
-    """Flow control that knows since when it reads, and does not while a request waits for the answer to another."""
+    """Flow control that does not read while a request waits for the answer to another, whoever listens."""
 
-    def __init__(self, transport: Transport, loop: AbstractEventLoop) -> None:
-        super().__init__(transport)
-        self.loop = loop
-        self.is_held = False
-        self.reading_since = loop.time()
+    is_held = False
 
     def resume_reading(self) -> None:
         """Read on, if nothing is held back."""
-        if self.read_paused and not self.is_held:
-            self.reading_since = self.loop.time()
+        if not self.is_held:
             super().resume_reading()
 
 
@@ -98,7 +93,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         """Begin to watch a client, or turn it away."""
         super().connection_made(transport)
-        self.flow: Flow = Flow(transport, self.loop)
+        self.flow: Flow = Flow(transport)
         self.enter(Stage.HEAD)
         self.look_later()
         n_connections, limit = len(self.connections), self.limits.max_connections
@@ -296,7 +291,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if self.stage is Stage.HEAD or self.cycle.response_complete:
             return now - self.since >= self.limits.client_seconds
         is_kept_waiting = self.flow.read_paused or self.cycle.waiting_for_100_continue
-        is_over = now - max(self.since, self.flow.reading_since) >= self.limits.client_seconds
+        is_over = now - self.since >= self.limits.client_seconds
         if is_kept_waiting or (is_over and self.n_body_bytes >= LEAST_BYTES):
             self.since, self.n_body_bytes = now, 0
             return False

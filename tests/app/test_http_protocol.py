@@ -1,5 +1,6 @@
 """Bounds of a connection, on a real server: large heads, silent clients, crowds."""
 
+import asyncio
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -7,6 +8,7 @@ from time import process_time
 from typing import Any
 
 import pytest
+from fastapi import Request
 
 from app import intake
 from app.errors import PROBLEM
@@ -155,6 +157,25 @@ def test_requests_that_come_at_once_are_answered_one_after_the_other(api: Runnin
         assert [connection.reply().status for _ in range(300)] == [200, 201, 200] * 100
 
 
+def test_what_a_client_sends_before_it_has_its_answer_is_not_read(api: Running) -> None:
+    """Not even while the application listens whether the client is still there."""
+
+    async def listen(request: Request) -> None:
+        for _ in range(40):
+            await request.is_disconnected()
+            await asyncio.sleep(0.05)
+
+    api.server.config.app.add_api_route("/listen", listen)
+    with api.connect() as connection:
+        connection.send(HEALTH.replace(b"/health", b"/listen"))
+        until(lambda: api.n_connections == 1)
+        connection.socket.settimeout(1.0)
+        with pytest.raises(TimeoutError):
+            connection.send(HEALTH * 1_000_000)
+        [served] = api.server.server_state.connections
+        assert len(served.unread) < 2**20
+
+
 def test_what_follows_a_chunked_body_at_once_is_left_to_be_sent_again(api: Running) -> None:
     with api.connect() as connection:
         connection.send(
@@ -165,7 +186,7 @@ def test_what_follows_a_chunked_body_at_once_is_left_to_be_sent_again(api: Runni
 
 
 def test_trailers_are_not_taken_for_headers(api: Running) -> None:
-    start = JSON.replace(b"application/json", b"text/plain")
+    start = JSON.replace(b"Content-Type: application/json\r\n", b"")
     trailer = b"Content-Type: application/json\r\n"
     body = b'Transfer-Encoding: chunked\r\n\r\nd\r\n{"name": "x"}\r\n0\r\n'
     assert api.ask(start + body + trailer + b"\r\n").status == 415
