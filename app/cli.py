@@ -33,7 +33,6 @@ from app.supervisor import ApiEnded, Supervisor, stop_on_signals
 
 logger = logging.getLogger(__name__)
 
-GRACEFUL_SECONDS = 3  # for open requests when the API ends
 WRONG_SETTING = 2  # the exit code, as of wrong arguments
 
 Preparation = Callable[[Settings], None]
@@ -141,18 +140,12 @@ def serve(settings: Settings, _: argparse.Namespace) -> int:
 
 def api(settings: Settings, _: argparse.Namespace) -> int:
     """The API in this process."""
-    import uvicorn  # takes a while, and the other commands have no use for it
+    from app import server  # takes a while, and the other commands have no use for it
 
     check_schema(connect(settings.database))
     # Uvicorn ends its requests, then raises the signal that it got once more: an end that was asked for is no error.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    uvicorn.run(
-        "app.main:create_app",
-        factory=True,
-        host=settings.host,
-        port=settings.port,
-        timeout_graceful_shutdown=GRACEFUL_SECONDS,
-    )
+    server.run(settings)
     return 0
 
 

@@ -1,5 +1,7 @@
 """The database: engine, sessions, clock and schema, for SQLite and PostgreSQL alike."""
 
+import errno
+import sqlite3
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -29,6 +31,10 @@ POSTGRES_TIMEOUTS = {
 }
 # A writer that is frozen in mid-transaction holds locks: the server ends it then, and nobody waits longer for one.
 LOCK_MILLISECONDS = 30_000
+
+# A full disk: SQLite says the second where it cannot enlarge the index of its write-ahead log.
+SQLITE_FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE)
+POSTGRES_DISK_FULL = "53100"
 
 # FastAPI answers on 40 threads; each may hold a connection, so none waits for another's answer.
 POOL_SIZE, POOL_OVERFLOW = 5, 35
@@ -174,3 +180,13 @@ def check_schema(database: Database) -> None:
 def upsert(session: Session, table: type[Any]) -> Any:
     """An INSERT that knows ON CONFLICT, in the words of the session's database."""
     return import_module(f"sqlalchemy.dialects.{session.get_bind().dialect.name}").insert(table)
+
+
+def is_disk_full(error: BaseException) -> bool:
+    """Whether an error, of SQLAlchemy, a driver or the system, says that no room is left on a disk."""
+    cause = getattr(error, "orig", None) or error
+    return (
+        getattr(cause, "sqlite_errorcode", None) in SQLITE_FULL
+        or getattr(cause, "sqlstate", None) == POSTGRES_DISK_FULL
+        or (isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT))
+    )

@@ -1,4 +1,4 @@
-"""Refusals, each with its status; `problems` tells them over HTTP."""
+"""Refusals, each with its status; `problems` renders them for HTTP."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -17,6 +17,36 @@ class ServiceError(Exception):
         super().__init__(detail)
         self.detail = detail
         self.errors = errors
+
+
+class BadRequest(ServiceError):
+    """The request is not valid HTTP."""
+
+    status = HTTPStatus.BAD_REQUEST
+
+
+class MisdirectedRequest(ServiceError):
+    """The service does not answer to this host name."""
+
+    status = HTTPStatus.MISDIRECTED_REQUEST
+
+
+class RequestTimeout(ServiceError):
+    """The client was silent for too long."""
+
+    status = HTTPStatus.REQUEST_TIMEOUT
+
+
+class HeadTooLarge(ServiceError):
+    """The head of the request is larger than the service accepts."""
+
+    status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
+
+
+class TooManyConnections(ServiceError):
+    """The service has as many connections as it accepts; try again later."""
+
+    status = HTTPStatus.SERVICE_UNAVAILABLE
 
 
 class CorpusNotFound(ServiceError):
@@ -70,7 +100,7 @@ class NoAudit(ServiceError):
 
 
 class NoTopics(ServiceError):
-    """The job's model tells no topics of its categories."""
+    """The job's model reports no topics of its categories."""
 
 
 class JobNotTestable(ServiceError):
@@ -78,7 +108,7 @@ class JobNotTestable(ServiceError):
 
 
 class NoPowerTest(ServiceError):
-    """Nobody has asked for a power test of the job."""
+    """Nobody has requested a power test of the job."""
 
 
 class BodyTooLarge(ServiceError):
@@ -95,6 +125,12 @@ class UploadTooLarge(ServiceError):
 
 class UnsupportedUpload(ServiceError):
     """The upload is of a kind that the service does not read."""
+
+    status = HTTPStatus.UNSUPPORTED_MEDIA_TYPE
+
+
+class UnsupportedBody(ServiceError):
+    """The body is of a kind that the operation does not read."""
 
     status = HTTPStatus.UNSUPPORTED_MEDIA_TYPE
 
@@ -129,8 +165,14 @@ class NotReady(ServiceError):
     status = HTTPStatus.SERVICE_UNAVAILABLE
 
 
+class StorageFull(ServiceError):
+    """The disk of the service is full."""
+
+    status = HTTPStatus.INSUFFICIENT_STORAGE
+
+
 class InternalError(ServiceError):
-    """The service has made a mistake."""
+    """Internal error."""
 
     status = HTTPStatus.INTERNAL_SERVER_ERROR
 

@@ -2,10 +2,10 @@
 
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, computed_field, model_validator
+from pydantic import AfterValidator, Field, computed_field, model_validator
 
 from app.models import MAX_SWEEPS
-from app.schemas import CORPUS_ID, MAX_INTEGER, request_example, storable
+from app.schemas import CORPUS_ID, MAX_INTEGER, RequestBody, request_example, storable
 from sampler.hyperparameters import (
     CALIBRATED_LIMITS,
     LIMITS,
@@ -67,10 +67,8 @@ def calibrated(name: str) -> Any:
     return Field(default=getattr(CALIBRATED, name), ge=low, le=high, allow_inf_nan=None)
 
 
-class TextIn(BaseModel):
+class TextIn(RequestBody):
     """How texts become words."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
     stop_words: StopWordList = TEXT.stop_words
     extra_stop_words: list[StopWord] = Field(default=list(TEXT.extra_stop_words), max_length=10_000)
@@ -82,10 +80,8 @@ class TextIn(BaseModel):
         return TextOptions(**{**self.model_dump(), "extra_stop_words": tuple(self.extra_stop_words)})
 
 
-class HyperparametersIn(BaseModel):
+class HyperparametersIn(RequestBody):
     """The constants of LBPL-NTM; the Gamma priors are given by shape and scale."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
     n_topics: int = limited("n_topics")
     gamma_shape: float = limited("gamma_shape")
@@ -117,10 +113,8 @@ class HyperparametersOut(HyperparametersIn):
         return Hyperparameters(**self.chosen()).alpha_mean
 
 
-class CalibratedIn(BaseModel):
+class CalibratedIn(RequestBody):
     """The constants of the calibrated model."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
     effective_length: float = calibrated("effective_length")
     n_atoms: int = calibrated("n_atoms")
@@ -151,10 +145,8 @@ class CalibratedIn(BaseModel):
         return self
 
 
-class SettingsIn(BaseModel):
-    """What a job does with its corpus. What goes with the other model alone stays null, also in what a job tells."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
+class SettingsIn(RequestBody):
+    """What a job does with its corpus. What goes with the other model alone stays null, also in the answer."""
 
     default_kernel: ClassVar[Kernel] = DEFAULT_KERNEL
 
@@ -181,7 +173,7 @@ class SettingsIn(BaseModel):
         le=64,
         description=f"Default: {CHAINS['lbpl-ntm']}, of the calibrated model {CHAINS['calibrated']}.",
     )
-    seed: int = Field(default=0, ge=0, le=2**63 - 1)
+    seed: int = Field(default=0, ge=0, lt=2**63)  # 2^63 is exact as a float, 2^63 - 1 is not: see `main`
 
     @model_validator(mode="after")
     def match_model(self) -> Self:
@@ -246,8 +238,8 @@ class JobIn(SettingsIn):
         return self.model_dump(exclude={"corpus_id"}, exclude_none=True)
 
 
-class ExtensionIn(BaseModel):
-    """What a succeeded job is to do besides."""
+class ExtensionIn(RequestBody):
+    """Further sweeps of a succeeded job."""
 
     model_config = request_example(sweeps=200)
 

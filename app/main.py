@@ -11,6 +11,9 @@ from fastapi_offline import FastAPIOffline
 
 from app import db, queue
 from app.api import audit, corpora, health, jobs, power, results, topics
+from app.api.common import problems
+from app.errors import BadRequest, MalformedRequest, MisdirectedRequest, StorageFull, UnsupportedBody
+from app.front_door import FrontDoor
 from app.health import Broker
 from app.problems import render_errors
 from app.schemas import Problem
@@ -19,7 +22,17 @@ from app.settings import Settings
 DESCRIPTION = """
 Newfound gives every unlabeled document of a corpus a category: one of those that labels name, or a new
 one that the model found. Make a corpus, upload documents, submit a job, follow it, read its results.
+
+Apart from what each operation lists, a request may be refused before its operation is known: 408 for a client that is
+silent, 431 for a head of more than 64 KiB, 503 beyond the number of connections.
 """
+
+# What any operation may answer.
+ANYWHERE = problems(BadRequest, MisdirectedRequest, MalformedRequest, StorageFull)
+JSON_BODY = problems(UnsupportedBody)
+
+# Of these, JSON Schema says that they are numbers, and the framework that they are floats, 1000.0 for 1000.
+LIMITS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
@@ -38,12 +51,19 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         yield
         database.engine.dispose()
 
-    app = FastAPIOffline(title="Newfound", version=version("newfound"), description=DESCRIPTION, lifespan=lifespan)
+    app = FastAPIOffline(
+        title="Newfound",
+        version=version("newfound"),
+        description=DESCRIPTION,
+        lifespan=lifespan,
+        redirect_slashes=False,  # to an absolute address, made of the Host header: `front_door` does it better
+    )
     app.state.settings = settings
     app.state.database = database
     app.state.broker = Broker()
     for part in (corpora, jobs, results, topics, audit, power, health):
-        app.include_router(part.router)
+        app.include_router(part.router, responses=ANYWHERE)
+    app.add_middleware(FrontDoor, routes=app.routes, settings=settings)
     render_errors(app)
     describe_problems(app)
     return app
@@ -56,6 +76,8 @@ def describe_problems(app: FastAPI) -> None:
         if app.openapi_schema is None:
             document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
             forget_validation_errors(document)
+            describe_json_bodies(document)
+            write_integers(document)
             schema = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
             document["components"]["schemas"] |= {**schema.pop("$defs"), "Problem": schema}
             app.openapi_schema = document
@@ -75,3 +97,26 @@ def forget_validation_errors(document: dict[str, Any]) -> None:
                 del operation["responses"]["422"]
     for name in ("HTTPValidationError", "ValidationError"):
         document["components"]["schemas"].pop(name, None)
+
+
+def describe_json_bodies(document: dict[str, Any]) -> None:
+    """Describe the refusal of a body of another kind wherever an operation takes JSON."""
+    for methods in document["paths"].values():
+        for operation in methods.values():
+            if "application/json" in operation.get("requestBody", {"content": {}})["content"]:
+                operation["responses"] = dict(sorted({**operation["responses"], **described(JSON_BODY)}.items()))
+
+
+def described(responses: dict[int | str, dict[str, Any]]) -> dict[str, Any]:
+    """Responses under their status as OpenAPI writes it."""
+    return {str(status): response for status, response in responses.items()}
+
+
+def write_integers(part: Any) -> None:
+    """Write limits that are whole numbers as such, in place; every limit of ours is exact as a float."""
+    if isinstance(part, dict):
+        for name in LIMITS:
+            if isinstance(part.get(name), float) and part[name].is_integer():
+                part[name] = int(part[name])
+    for inner in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
+        write_integers(inner)

@@ -1,4 +1,4 @@
-"""How refusals and errors are told over HTTP, the one way: RFC 9457 problem+json.
+"""How refusals and errors are answered over HTTP, the one way: RFC 9457 problem+json.
 
 Apart from `errors`, for the sake of workers: they refuse as well, but have no use for the framework.
 """
@@ -12,14 +12,13 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
-from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.middleware.body_limit import MAX_BODY_SIZE_SCOPE_KEY
 from starlette.requests import ClientDisconnect
-from starlette.routing import Match
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app.db import is_disk_full
 from app.errors import (
     PROBLEM,
     BodyTooLarge,
@@ -27,13 +26,17 @@ from app.errors import (
     InternalError,
     MalformedRequest,
     ServiceError,
+    StorageFull,
     title_of,
     type_of,
 )
 
 logger = logging.getLogger(__name__)
 
-METHODS = ("DELETE", "GET", "HEAD", "PATCH", "POST", "PUT")
+# What drivers raise while the database is away. Others may, too; then SQLAlchemy has seen the connection break.
+AWAY = (OperationalError, InterfaceError)
+
+RETRY_SECONDS = "5"
 
 
 class ProblemResponse(JSONResponse):
@@ -47,56 +50,80 @@ class ProblemResponse(JSONResponse):
 
 
 def problem(
-    request: Request, status: int, type_: str, title: str, detail: str, errors: Sequence[Mapping[str, str]] = ()
-) -> ProblemResponse:
-    """A problem as the answer to a request."""
-    body = {"type": type_, "title": title, "status": int(status), "detail": detail, "instance": request.url.path}
-    return ProblemResponse({**body, "errors": list(errors)} if errors else body, status)
+    status: int, type_: str, title: str, detail: str, instance: str, errors: Sequence[Mapping[str, str]] = ()
+) -> dict[str, Any]:
+    """The body of a problem."""
+    body = {"type": type_, "title": title, "status": int(status), "detail": detail, "instance": instance}
+    return {**body, "errors": list(errors)} if errors else body
+
+
+def problem_of(error: ServiceError, instance: str) -> dict[str, Any]:
+    """The body of a refusal."""
+    kind = type(error)
+    return problem(kind.status, type_of(kind.__name__), title_of(kind), error.detail, instance, error.errors)
 
 
 def refusal(request: Request, error: ServiceError) -> ProblemResponse:
     """The answer to a request that the service refuses."""
-    kind = type(error)
-    response = problem(request, kind.status, type_of(kind.__name__), title_of(kind), error.detail, error.errors)
-    if kind.status == HTTPStatus.SERVICE_UNAVAILABLE:
-        response.headers["Retry-After"] = "5"
+    response = ProblemResponse(problem_of(error, request.url.path), error.status)
+    if error.status == HTTPStatus.SERVICE_UNAVAILABLE:
+        response.headers["Retry-After"] = RETRY_SECONDS
+    return response
+
+
+def http_problem(request: Request, status: int, detail: str, headers: Mapping[str, str] | None) -> ProblemResponse:
+    """A problem that is no more than its HTTP status."""
+    phrase = HTTPStatus(status).phrase
+    response = ProblemResponse(problem(status, type_of(phrase), phrase, detail, request.url.path), status)
+    response.headers.update(headers or {})
     return response
 
 
 def http_refusal(request: Request, error: HTTPException) -> ProblemResponse:
     """The answer to a request that the framework refuses, such as one for an unknown path."""
-    if error.status_code == HTTPStatus.BAD_REQUEST:  # a body that is not JSON in UTF-8
-        return refusal(request, MalformedRequest(str(error.detail)))
-    if error.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-        return refusal(request, BodyTooLarge(str(error.detail)))
-    phrase = HTTPStatus(error.status_code).phrase
-    response = problem(request, error.status_code, type_of(phrase), phrase, str(error.detail))
-    response.headers.update(error.headers or {})
-    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-        response.headers["Allow"] = ", ".join(allowed_methods(request))
-    return response
-
-
-def allowed_methods(request: Request) -> list[str]:
-    """All methods that the path of the request has; the framework names those of its first route alone."""
-    return [
-        method
-        for method in METHODS
-        if any(route.matches({**request.scope, "method": method})[0] is Match.FULL for route in request.app.routes)
-    ]
+    if error.status_code == HTTPStatus.BAD_REQUEST:
+        return refusal(request, MalformedRequest("the body is not JSON in UTF-8, or it is nested too deeply"))
+    if error.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:  # without a Content-Length; see `front_door`
+        return refusal(request, BodyTooLarge(f"the body is larger than {request.scope[MAX_BODY_SIZE_SCOPE_KEY]} bytes"))
+    return http_problem(request, error.status_code, str(error.detail), error.headers)
 
 
 def validation_refusal(request: Request, error: RequestValidationError) -> ProblemResponse:
     """The answer to a request whose parts are not what the schema says."""
-    errors = [{"where": ".".join(map(str, part["loc"])), "reason": str(part["msg"])} for part in error.errors()]
+    errors = [{"where": ".".join(map(str, part["loc"])), "reason": reason(part)} for part in error.errors()]
     count = "1 part" if len(errors) == 1 else f"{len(errors)} parts"
     return refusal(request, MalformedRequest(f"{count} of the request cannot be used; see errors", errors))
 
 
-def database_refusal(request: Request, error: Exception) -> ProblemResponse:
+def reason(part: Mapping[str, Any]) -> str:
+    """Why a part of a request cannot be used."""
+    if part["type"] == "missing" and part["loc"] == ("body",):
+        return "the request has no body; send a JSON object"
+    if part["type"] == "json_invalid":
+        return f"this is not JSON: {part['ctx']['error']}"
+    return str(part["msg"])
+
+
+def database_refusal(request: Request, error: DBAPIError) -> ProblemResponse:
+    """The answer to an error of the database: it is away, its disk is full, or the service has a fault."""
+    if is_disk_full(error):
+        log_refusal(request, error.orig)
+        return refusal(request, StorageFull("the database could not write; delete what is not needed, or make room"))
+    if isinstance(error, AWAY) or error.connection_invalidated:
+        return unanswered(request, error.orig)
+    return internal_error(request, error)
+
+
+def unanswered(request: Request, error: BaseException | None) -> ProblemResponse:
     """The answer while the database is away or overloaded."""
-    logger.error("%s %s: the database failed", request.method, request.url.path, exc_info=error)
+    log_refusal(request, error)
     return refusal(request, DatabaseUnavailable("the database did not answer in time"))
+
+
+def log_refusal(request: Request, error: BaseException | None) -> None:
+    """Log in one line why the database failed; its statement and parameters may hold what clients sent."""
+    first_line = str(error).partition("\n")[0]
+    logger.error("%s %s: %s: %s", request.method, request.url.path, type(error).__name__, first_line)
 
 
 def internal_error(request: Request, error: Exception) -> ProblemResponse:
@@ -116,38 +143,10 @@ def render_errors(app: FastAPI) -> None:
         ServiceError: refusal,
         HTTPException: http_refusal,
         RequestValidationError: validation_refusal,
-        OperationalError: database_refusal,
-        PoolTimeout: database_refusal,
+        DBAPIError: database_refusal,
+        PoolTimeout: unanswered,
         ClientDisconnect: disconnected,
         Exception: internal_error,
     }
     for kind, handler in handlers.items():
         app.add_exception_handler(kind, handler)
-    app.add_middleware(PlainTextToProblem)
-
-
-class PlainTextToProblem:
-    """Middleware that turns the plain text 413 of Starlette's body limit into a problem.
-
-    The limit answers a Content-Length that is too large by itself, past all exception handlers.
-    """
-
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
-        replaced = False
-
-        async def send_problem(message: Message) -> None:
-            nonlocal replaced
-            if message["type"] == "http.response.start" and message["status"] == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-                content_type = MutableHeaders(raw=message["headers"]).get("content-type", "")
-                replaced = content_type.startswith("text/plain")
-            if not replaced:
-                await send(message)
-            elif message["type"] == "http.response.start":
-                answer = refusal(Request(scope), BodyTooLarge("send a smaller body"))
-                await answer(scope, receive, send)
-
-        await self.app(scope, receive, send_problem)

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from app.models import MAX_NAME
 
@@ -34,8 +34,29 @@ def example(**fields: Any) -> ConfigDict:
 
 
 def request_example(**fields: Any) -> ConfigDict:
-    """The configuration of a request body with an example: what it does not name is refused."""
-    return ConfigDict(extra="forbid", strict=True, json_schema_extra={"examples": [fields]})
+    """The configuration of a request body with an example."""
+    return ConfigDict(json_schema_extra={"examples": [fields]})
+
+
+class RequestBody(BaseModel):
+    """A body of a request, or an object in one: what it does not name is refused, and so is any other type.
+
+    187.0 is an integer all the same, as JSON Schema has it. Beyond 2^53 a float may not be the number that was sent.
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def read_integers(cls, data: Any) -> Any:
+        """Take floats without a fraction as integers; fields that are floats take integers, too."""
+        return {name: integer(value) for name, value in data.items()} if isinstance(data, dict) else data
+
+
+def integer(value: Any) -> Any:
+    """A float that stands for an integer as that integer, anything else as it is."""
+    is_integer = isinstance(value, float) and value.is_integer() and abs(value) <= 2**53
+    return int(value) if is_integer else value
 
 
 class Problem(BaseModel):
@@ -55,7 +76,7 @@ class Problem(BaseModel):
     errors: list[Fault] = []
 
 
-class CorpusIn(BaseModel):
+class CorpusIn(RequestBody):
     """A corpus to be made."""
 
     model_config = request_example(name="arXiv abstracts")
@@ -145,7 +166,7 @@ class UploadOut(BaseModel):
     empty: int
     rejected: int
     errors: list[LineError] = Field(description="The first 1,000 of them, by line.")
-    ignored_fields: list[str] = Field(description="Fields that no row has use for.")
+    ignored_fields: list[str] = Field(description="Unknown fields, ignored.")
 
 
 class HealthOut(BaseModel):

@@ -14,6 +14,12 @@ PREFIX = "NEWFOUND_"
 DRIVERS = {"sqlite": "pysqlite", "postgresql": "psycopg"}  # of databases
 TRANSPORTS = ("filesystem", "redis", "rediss")  # of brokers
 
+# Lists with commas: `*`, names, `*.` before a name, addresses (IPv6 with or without brackets), networks.
+HOST = r"(\*|(\*\.)?[\w-]+(\.[\w-]+)*|\[?[0-9A-Fa-f]*:[0-9A-Fa-f]*:[0-9A-Fa-f:.]*\]?)"
+HOSTS = rf"^ *({HOST}( *, *{HOST})*)? *$"
+ADDRESS = r"(\*|[0-9A-Fa-f:.]+(/[0-9]+)?)"
+ADDRESSES = rf"^ *({ADDRESS}( *, *{ADDRESS})*)? *$"
+
 
 class Settings(BaseSettings):
     """The service's settings; times are in seconds, sizes in bytes."""
@@ -26,6 +32,11 @@ class Settings(BaseSettings):
 
     host: str = "127.0.0.1"
     port: int = Field(default=8000, ge=1, le=65535)
+    trusted_hosts: str = Field(default="", pattern=HOSTS)  # besides localhost and the host above; `app.hosts`
+    root_path: str = Field(default="", pattern=r"^(/[\w.~-]+)*$")  # of the service behind a proxy, such as /newfound
+    forwarded_allow_ips: str = Field(default="", pattern=ADDRESSES)  # proxies whose X-Forwarded-* headers are believed
+    client_seconds: float = Field(default=30.0, gt=0)  # a client that is silent for so long is cut off
+    max_connections: int = Field(default=1_000, ge=1)
     workers: int = Field(default=2, ge=1)
     threads: int = Field(default=1, ge=1)  # of a worker, for the sweeps of its leg; no result depends on it
 

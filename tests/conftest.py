@@ -136,7 +136,13 @@ def database(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Itera
 def settings(database: Database, tmp_path: Path) -> Settings:
     """Settings of a service over the database, with a broker of its own and small limits."""
     url = database.engine.url.render_as_string(hide_password=False)
-    return Settings(data_folder=tmp_path, database_url=url, max_upload_bytes=2**20, max_document_bytes=2**12)
+    return Settings(
+        data_folder=tmp_path,
+        database_url=url,
+        max_upload_bytes=2**20,
+        max_document_bytes=2**12,
+        trusted_hosts="testserver",
+    )
 
 
 @pytest.fixture

@@ -125,6 +125,11 @@ def rendered(answer: Answer) -> Response:
     return Response(answer.body, answer.status, headers, media_type="application/json")
 
 
+def address(settings: Settings, path: str) -> str:
+    """The address of a path of this service, as its clients see it: a proxy may put the service below a root path."""
+    return settings.root_path + path
+
+
 def find_corpus(session: Session, corpus_id: str) -> Corpus:
     """The corpus. Raises CorpusNotFound."""
     corpus = session.get(Corpus, corpus_id)

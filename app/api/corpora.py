@@ -23,6 +23,7 @@ from app.api.common import (
     Readers,
     ServiceSettings,
     Sessions,
+    address,
     answer,
     find_corpus,
     from_cursor,
@@ -82,7 +83,7 @@ UPLOAD_BODY: dict[str, Any] = {
     responses=problems(BodyTooLarge, MalformedRequest, IdempotencyKeyReused),
     max_body_size=MAX_BODY_BYTES,
 )
-def create_corpus(body: CorpusIn, once: Keyed, sessions: Sessions) -> Response:
+def create_corpus(body: CorpusIn, once: Keyed, sessions: Sessions, settings: ServiceSettings) -> Response:
     """Make an empty corpus; fill it by uploads."""
     with sessions.begin() as session:
         kept = once.begin(session)
@@ -91,7 +92,8 @@ def create_corpus(body: CorpusIn, once: Keyed, sessions: Sessions) -> Response:
             session.add(corpus)
             session.flush()
             told = CorpusOut.model_validate(corpus)
-            kept = once.end(session, answer(HTTPStatus.CREATED, told, Location=f"/v1/corpora/{corpus.id}"))
+            location = address(settings, f"/v1/corpora/{corpus.id}")
+            kept = once.end(session, answer(HTTPStatus.CREATED, told, Location=location))
     return rendered(kept)
 
 

@@ -7,6 +7,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app import presence
+from app.api.common import address
 from app.db import now
 from app.job_schemas import ChainProgress, JobOut, Links, Progress
 from app.leases import LIVE
@@ -36,7 +37,8 @@ def describe(session: Session, jobs: Sequence[Job], settings: Settings) -> list[
     for unit in session.scalars(select(Unit).where(Unit.job_id.in_([job.id for job in jobs])).order_by(Unit.id)):
         units[unit.job_id].append(unit)
     stranded = without_worker(session, jobs, settings)
-    return [job_out(job, units[job.id], NO_WORKER if job.id in stranded else None) for job in jobs]
+    notes = dict.fromkeys(stranded, NO_WORKER)
+    return [job_out(job, units[job.id], notes.get(job.id), address(settings, f"/v1/jobs/{job.id}")) for job in jobs]
 
 
 def without_worker(session: Session, jobs: Sequence[Job], settings: Settings) -> set[str]:
@@ -48,9 +50,8 @@ def without_worker(session: Session, jobs: Sequence[Job], settings: Settings) ->
     return live - set(session.scalars(held))
 
 
-def job_out(job: Job, units: list[Unit], note: str | None) -> JobOut:
+def job_out(job: Job, units: list[Unit], note: str | None, address: str) -> JobOut:
     """A job and its units as HTTP tells of them."""
-    address = f"/v1/jobs/{job.id}"
     return JobOut.model_validate(
         {
             **{name: getattr(job, name) for name in JobOut.model_fields.keys() - {"progress", "links"}},

@@ -1,12 +1,15 @@
 """The OpenAPI document: complete, with examples, and true of what the service answers."""
 
+import json
 from collections.abc import Iterator
-from typing import Any
+from decimal import Decimal
+from typing import Any, get_args
 
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis.strategies import booleans
+from pydantic import BaseModel, ValidationError
 from schemathesis import Case, GenerationMode
 from schemathesis.checks import CheckFunction, not_a_server_error
 from schemathesis.specs.openapi.checks import (
@@ -20,6 +23,7 @@ from starlette.testclient import TestClient
 from app.api.corpora import CSV_EXAMPLE, NDJSON_EXAMPLE, READERS
 from app.db import Database
 from app.errors import PROBLEM
+from app.job_settings import ExtensionIn, SettingsIn
 from tests.app import rows
 
 CHECKS: list[CheckFunction] = [
@@ -166,3 +170,91 @@ def test_whatever_is_asked_the_answer_is_one_that_the_document_describes(
         case.validate_response(case.call(), checks=CHECKS)
 
     ask()
+
+
+LIMITS = {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}
+
+
+def limits(part: Any) -> Iterator[tuple[str, Any]]:
+    """All limits of numbers in a part of the document, with the type that they limit."""
+    inner = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+    if isinstance(part, dict) and part.get("type") in ("integer", "number"):
+        yield from ((part["type"], part[name]) for name in LIMITS & part.keys())
+    for each in inner:
+        yield from limits(each)
+
+
+@pytest.mark.parametrize("kind", ["sqlite"])
+def test_limits_of_integers_are_integers_and_exact(client: TestClient) -> None:
+    text = client.get("/openapi.json").text
+    found = list(limits(json.loads(text, parse_float=Decimal)))
+    assert len(found) > 50
+    assert all(isinstance(limit, int) for kind, limit in found if kind == "integer")
+    assert f'"exclusiveMaximum":{2**63}' in text
+    assert all(f"{float(limit):.17g}" and float(limit) == limit for _, limit in found if isinstance(limit, int))
+
+
+def test_the_largest_seed_that_is_described_is_the_largest_one_that_is_accepted(
+    client: TestClient, database: Database
+) -> None:
+    rows.submit(database)
+    for seed_, status in ((2**63 - 1, 202), (2**63, 422), (-1, 422)):
+        answer = client.post("/v1/jobs", json={"corpus_id": rows.CORPUS, "seed": seed_})
+        assert answer.status_code == status
+        assert status == 422 or answer.json()["settings"]["seed"] == seed_
+
+
+def integers(model: type[BaseModel], *path: str) -> Iterator[tuple[str, ...]]:
+    """Where the integers of a body are."""
+    for name, field in model.model_fields.items():
+        inner = [each for each in (field.annotation, *get_args(field.annotation)) if isinstance(each, type)]
+        if int in inner:
+            yield (*path, name)
+        for each in inner:
+            if issubclass(each, BaseModel):
+                yield from integers(each, *path, name)
+
+
+INTEGERS = [(SettingsIn, place) for place in integers(SettingsIn)] + [(ExtensionIn, ("sweeps",))]
+
+
+@pytest.mark.parametrize(
+    "model, place", INTEGERS, ids=lambda value: ".".join(value) if isinstance(value, tuple) else ""
+)
+def test_every_integer_of_a_body_may_be_written_with_a_point(model: type[BaseModel], place: tuple[str, ...]) -> None:
+    def parsed(value: Any) -> Any:
+        for name in reversed(place):
+            value = {name: value}
+        return model.model_validate(value)
+
+    written = {"n_refinements": 3.0, "burn_in": 3.0, "n_starts": 3.0, "sample_size": 2e3}.get(place[-1], 20.0)
+    for value in (written, int(written)):
+        found = parsed(value)
+        for name in place:
+            found = getattr(found, name)
+        assert (found, type(found)) == (int(written), int)
+    for wrong in (str(int(written)), True, written + 0.5, 2.0**60, float("inf"), float("nan"), [written]):
+        with pytest.raises(ValidationError):
+            parsed(wrong)
+
+
+def test_every_integer_of_a_body_is_among_those() -> None:
+    assert len(INTEGERS) > 12
+    assert {place[0] for _, place in INTEGERS} == {
+        "text",
+        "hyperparameters",
+        "calibrated",
+        "sweeps",
+        "burn_in",
+        "chains",
+        "seed",
+    }
+
+
+def test_a_body_with_whole_floats_is_accepted_over_http(client: TestClient, database: Database) -> None:
+    rows.submit(database)
+    body = f'{{"corpus_id": "{rows.CORPUS}", "seed": 187.0, "sweeps": 2e2, "calibrated": {{"n_folds": 5.0}}}}'
+    answer = client.post("/v1/jobs", content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 202
+    settings = json.loads(answer.text, parse_float=str)["settings"]
+    assert (settings["seed"], settings["sweeps"], settings["calibrated"]["n_folds"]) == (187, 200, 5)

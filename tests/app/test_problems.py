@@ -1,18 +1,41 @@
 """Every error is a problem (RFC 9457), whoever raises it."""
 
+import errno
 import logging
+import sqlite3
 from typing import Any, Never
 
+import psycopg
 import pytest
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DatabaseError, InterfaceError, InternalError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.testclient import TestClient
 
+from app.db import Database, is_disk_full
 from app.errors import PROBLEM, ServiceError, title_of, type_of
 from app.main import create_app
 from app.settings import Settings
 
 KINDS = ServiceError.__subclasses__()
+
+
+def sqlite_error(code: int) -> sqlite3.OperationalError:
+    """An error as the driver raises it."""
+    error = sqlite3.OperationalError("why")
+    error.sqlite_errorcode = code
+    return error
+
+
+SQL = ("SELECT 'a secret'", {"key": "a secret"})
+DATABASE_ERRORS: dict[str, Exception] = {
+    "refused": OperationalError(*SQL, Exception("connection refused\nDETAIL: a secret")),
+    "interface": InterfaceError(*SQL, Exception("connection already closed")),
+    "broken": InternalError(*SQL, Exception("terminated"), connection_invalidated=True),
+    "pool": PoolTimeout("QueuePool limit reached"),
+    "corrupt": DatabaseError(*SQL, Exception("malformed")),
+    "full-sqlite": OperationalError(*SQL, sqlite_error(sqlite3.SQLITE_FULL)),
+    "full-postgresql": OperationalError(*SQL, psycopg.errors.DiskFull("could not extend file\na secret")),
+}
 
 
 @pytest.fixture(params=["sqlite"])
@@ -26,17 +49,17 @@ def broken(settings: Settings) -> TestClient:
     """A client of a service with paths that raise each kind of error."""
     app = create_app(settings)
 
-    def path_that_raises(error: Exception) -> None:
+    def path_that_raises(error: Exception, name: str = "") -> None:
         def endpoint() -> Never:
             raise error
 
-        app.add_api_route(f"/{type(error).__name__}", endpoint, response_model=None)
+        app.add_api_route(f"/{name or type(error).__name__}", endpoint, response_model=None)
 
     for kind in KINDS:
         path_that_raises(kind("what it was about"))
     path_that_raises(ZeroDivisionError("a secret"))
-    path_that_raises(OperationalError("SELECT 'a secret'", {}, Exception("a secret")))
-    path_that_raises(PoolTimeout("a secret"))
+    for name, error in DATABASE_ERRORS.items():
+        path_that_raises(error, name)
     return TestClient(app, raise_server_exceptions=False)
 
 
@@ -72,12 +95,55 @@ def test_a_mistake_of_the_service_is_logged_and_tells_nothing(
     assert "a secret" in caplog.text
 
 
-@pytest.mark.parametrize("name", ["OperationalError", "TimeoutError"])
-def test_a_database_that_is_away_is_a_503_that_says_when_to_come_again(broken: TestClient, name: str) -> None:
+@pytest.mark.parametrize("name", ["refused", "interface", "broken", "pool"])
+def test_a_database_that_is_away_is_a_503_and_one_line_of_log(
+    broken: TestClient, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What clients sent, which the statement and its parameters may hold, is in neither."""
     answer = broken.get(f"/{name}")
     check(answer, 503, "urn:newfound:problem:database-unavailable")
     assert answer.headers["Retry-After"] == "5"
-    assert "secret" not in answer.text
+    [line] = [record for record in caplog.records if record.name == "app.problems"]
+    assert (line.levelname, line.exc_info) == ("ERROR", None)
+    assert line.getMessage().startswith(f"GET /{name}: ")
+    assert "\n" not in line.getMessage()
+    assert "secret" not in answer.text + caplog.text
+
+
+def test_another_error_of_the_database_is_an_internal_one(broken: TestClient, caplog: pytest.LogCaptureFixture) -> None:
+    answer = broken.get("/corrupt")
+    check(answer, 500, "urn:newfound:problem:internal-error")
+    assert "Traceback" in caplog.text
+
+
+@pytest.mark.parametrize("name", ["full-sqlite", "full-postgresql"])
+def test_a_full_disk_is_a_507_and_one_line_of_log(
+    broken: TestClient, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    answer = broken.get(f"/{name}")
+    check(answer, 507, "urn:newfound:problem:storage-full")
+    assert answer.json()["title"] == "The disk of the service is full"
+    [line] = [record for record in caplog.records if record.name == "app.problems"]
+    assert line.exc_info is None
+    assert "secret" not in answer.text + caplog.text
+
+
+def test_an_sqlite_database_without_room_says_that_the_disk_is_full(database: Database) -> None:
+    """A limit of its pages does to it what a full disk does."""
+    with database.engine.connect() as connection:
+        connection.exec_driver_sql("PRAGMA max_page_count = 1")  # as many as there are
+        with pytest.raises(OperationalError) as raised:
+            for _ in range(100):
+                values = "hex(randomblob(9)), zeroblob(9999), 0, 0"
+                connection.exec_driver_sql(f"INSERT INTO corpora (id, name, version, created_at) VALUES ({values})")
+    assert is_disk_full(raised.value)
+    assert is_disk_full(raised.value.orig)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("number, full", [(errno.ENOSPC, True), (errno.EDQUOT, True), (errno.ENOENT, False)])
+def test_a_system_without_room_says_that_the_disk_is_full(number: int, full: bool) -> None:
+    assert is_disk_full(OSError(number, "why")) == full
+    assert not is_disk_full(sqlite3.OperationalError("database is locked"))
 
 
 def test_an_unknown_path_is_a_404(client: TestClient) -> None:
@@ -87,7 +153,7 @@ def test_an_unknown_path_is_a_404(client: TestClient) -> None:
 def test_a_wrong_method_is_a_405_that_allows_the_right_ones(client: TestClient) -> None:
     answer = client.put("/v1/jobs")
     check(answer, 405, "urn:newfound:problem:method-not-allowed")
-    assert answer.headers["Allow"] == "GET, POST"
+    assert answer.headers["Allow"] == "GET, HEAD, OPTIONS, POST"
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def break_off(client: TestClient, corpus: str, chunks: Iterable[bytes], kind: st
         "raw_path": path.encode(),
         "root_path": "",
         "query_string": b"",
-        "headers": [(b"content-type", kind.encode()), (b"idempotency-key", b"key")],
+        "headers": [(b"host", b"testserver"), (b"content-type", kind.encode()), (b"idempotency-key", b"key")],
         "client": ("127.0.0.1", 1),
         "server": ("127.0.0.1", 2),
     }
