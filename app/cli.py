@@ -33,6 +33,7 @@ from app.supervisor import ApiEnded, Supervisor, stop_on_signals
 
 logger = logging.getLogger(__name__)
 
+COMPILING = "the sampler's kernels are being compiled: once a version, for about a minute"
 WRONG_SETTING = 2  # the exit code, as of wrong arguments
 
 Preparation = Callable[[Settings], None]
@@ -164,7 +165,7 @@ def say_alive(database: Database, name: str) -> None:
     """Let the database know of a worker that does not work yet."""
     try:
         with database.sessions.begin() as session:
-            presence.seen(session, name)
+            presence.seen(session, name, COMPILING)
     except SQLAlchemyError as error:
         logger.warning("the database does not hear of this worker: %s", error)
 

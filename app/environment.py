@@ -74,6 +74,8 @@ def fault(details: ErrorDetails) -> str:
     name = variable(str(details["loc"][0]))
     if details["type"] == "value_error":
         return f"{name}: {own_words}"
+    if details["type"] == "string_pattern_mismatch":
+        own_words = "has not the form that docs/operations.md describes"
     return f"{name}: {details['input']!r} {own_words.removeprefix('Input ')}"
 
 

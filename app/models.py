@@ -330,6 +330,7 @@ class Worker(Base):
 
     name: Mapped[str] = mapped_column(String(MAX_NAME), primary_key=True)
     seen_at: Mapped[float]
+    note: Mapped[str | None]  # why it takes no work yet
 
 
 class IdempotentRequest(Base):

@@ -142,7 +142,7 @@ def test_rows_survive_the_way_up_and_down_and_up_again(database_url: str) -> Non
     with_added = {name: [{**row, **ADDED.get(name, {})} for row in rows] for name, rows in first.items()}
     assert second == {**with_added, "alembic_version": [{"version_num": "0005"}]}
     with database.sessions.begin() as session:
-        session.execute(text("INSERT INTO workers VALUES ('worker-1', 5)"))
+        session.execute(text("INSERT INTO workers (name, seen_at) VALUES ('worker-1', 5)"))
         session.execute(
             text("INSERT INTO idempotent_requests (id, scope, key, created_at) VALUES (1, 'POST /v1/jobs', 'k', 5)")
         )

@@ -40,6 +40,7 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["job_id"], ["jobs.id"], name=op.f("fk_side_runs_job_id"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("job_id", "kind", name=op.f("pk_side_runs")),
     )
+    op.add_column("workers", sa.Column("note", sa.Text(), nullable=True))
     op.add_column("corpora", sa.Column("deleted_at", sa.Double(), nullable=True))
     op.add_column("jobs", sa.Column("claimed_at", sa.Double(), nullable=True))
     op.add_column("jobs", sa.Column("edition", sa.Integer(), nullable=False, server_default="0"))
@@ -97,4 +98,5 @@ def downgrade() -> None:
     op.drop_column("jobs", "edition")
     op.drop_column("jobs", "claimed_at")
     op.drop_column("corpora", "deleted_at")
+    op.drop_column("workers", "note")
     op.drop_table("side_runs")

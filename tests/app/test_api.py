@@ -249,15 +249,15 @@ def test_a_job_is_accepted_while_the_broker_is_away(
 ) -> None:
     monkeypatch.setitem(queue.celery.conf, "broker_url", "redis://127.0.0.1:1/0")
     assert submit(client, corpus_id).status_code == 202
-    assert "the reaper sends them again" in caplog.text
+    assert "a reaper calls again" in caplog.text
 
 
-def test_one_message_is_sent_for_a_job(client: TestClient, corpus_id: str) -> None:
+def test_a_job_calls_for_one_worker(client: TestClient, corpus_id: str) -> None:
     folder = client.app.state.settings.broker_folder / "messages"  # type: ignore[attr-defined]
     assert list(folder.iterdir()) == []
     submit(client, corpus_id)
     [message] = folder.iterdir()
-    assert json.loads(message.read_text())["headers"]["task"] == "newfound.leg"
+    assert json.loads(message.read_text())["headers"]["task"] == queue.CALL
 
 
 def test_deleting_a_corpus_takes_all_that_hangs_on_it(client: TestClient, database: Database) -> None:
