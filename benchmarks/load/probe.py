@@ -66,6 +66,9 @@ class Probe:
         for task in late:
             task.cancel()
         await asyncio.gather(*late)
+        for connection in self.idle:
+            connection.writer.close()
+            await connection.writer.wait_closed()
 
     async def ask(self, at: float) -> None:
         """One request, as a sample."""

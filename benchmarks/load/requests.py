@@ -31,7 +31,7 @@ class ImpossibleFrequency(Scenario):
     def prepare(self) -> None:
         """A corpus of some length."""
         n = self.scale.searched_documents
-        self.corpus_id = self.full_corpus(lambda it: documents.store(self.service.database, it, n, seed=1, n_words=60))
+        self.corpus_id = self.full_corpus(n, documents.texts(n, seed=1, n_words=60))
 
     def load(self, until: float) -> Figures:
         """Submit, and again when all are answered."""
@@ -126,7 +126,7 @@ class ListJobs(Scenario):
     def prepare(self) -> None:
         """Jobs with many stop words of their own, cancelled at once."""
         until = time.monotonic() + 10 * PATIENCE
-        corpus_id = self.full_corpus(lambda it: documents.store(self.service.database, it, 10, seed=1, n_words=20))
+        corpus_id = self.full_corpus(10, documents.texts(10, seed=1, n_words=20))
         text = {
             "extra_stop_words": [f"stopword{number}" for number in range(self.scale.stop_words)],
             "min_document_frequency": 1,
@@ -150,10 +150,10 @@ class ListJobs(Scenario):
 
 
 class Drips(Scenario):
-    """Many clients that send too little, each on a connection of its own: of heads and of bodies, slowly or no more."""
+    """Many clients that send nothing, or the beginning of a head or a body and then nothing or a byte now and then."""
 
     name = "drips"
-    kinds = ("silent heads", "dripping heads", "silent bodies", "dripping bodies")
+    kinds = ("nothing", "silent heads", "dripping heads", "silent bodies", "dripping bodies")
 
     def prepare(self) -> None:
         """A corpus, for the bodies."""
@@ -187,11 +187,12 @@ class Drips(Scenario):
             f"POST /v1/corpora/{self.corpus_id}/documents HTTP/1.1\r\nHost: localhost\r\n"
             'Content-Type: application/x-ndjson\r\nContent-Length: 1000000\r\n\r\n{"text": "'
         ).encode()
+        beginnings = {"nothing": b"", "heads": head, "bodies": upload}
         made = {}
         for kind in self.kinds:
             for _ in range(self.scale.drips):
                 connection = socket.create_connection((HOST, self.service.port), timeout=left(until))
-                connection.sendall(head if kind.endswith("heads") else upload)
+                connection.sendall(beginnings[kind.split()[-1]])
                 made[connection] = kind
         return made
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
+from benchmarks.load import documents
 from benchmarks.load.client import NO_ANSWER, Answer
 from benchmarks.load.service import PATIENCE, Service
 
@@ -29,7 +30,7 @@ class Scale:
     records: int
     jobs: int
     stop_words: int  # of each of these jobs
-    drips: int  # of each of four kinds
+    drips: int  # of each of five kinds
     deleted_documents: int
     uploads: int
     uploaded_documents: int  # by each
@@ -47,7 +48,7 @@ SCALES = {
         records=10,
         jobs=100,
         stop_words=1_000,
-        drips=25,
+        drips=20,
         deleted_documents=100_000,
         uploads=20,
         uploaded_documents=1_000,
@@ -63,10 +64,10 @@ SCALES = {
         records=200,
         jobs=1_000,
         stop_words=1_000,
-        drips=25,
+        drips=20,
         deleted_documents=1_500_000,
         uploads=20,
-        uploaded_documents=10_000,
+        uploaded_documents=25_000,
     ),
 }
 
@@ -97,10 +98,10 @@ class Scenario(ABC):
             results.append(act())
         return results
 
-    def full_corpus(self, store: Callable[[str], None]) -> str:
-        """The id of a new corpus that `store` has filled."""
+    def full_corpus(self, n: int, texts: Iterable[str]) -> str:
+        """The id of a new corpus of so many documents."""
         corpus_id = self.client.make_corpus(time.monotonic() + PATIENCE)
-        store(corpus_id)
+        documents.store(self.service.database, corpus_id, n, texts)
         return corpus_id
 
 

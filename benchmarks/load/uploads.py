@@ -170,9 +170,9 @@ class Delete(Scenario):
 
     def prepare(self) -> None:
         """The large corpus, and a small one for the writers."""
-        database, n = self.service.database, self.scale.deleted_documents
-        self.corpus_id = self.full_corpus(lambda it: documents.store(database, it, n, seed=4, n_words=20))
-        self.other_id = self.full_corpus(lambda it: documents.store(database, it, 20, seed=5, n_words=20))
+        texts = list(documents.texts(1_000, seed=4, n_words=20))  # to delete them, it does not matter what is written
+        self.corpus_id = self.full_corpus(self.scale.deleted_documents, itertools.cycle(texts))
+        self.other_id = self.full_corpus(20, texts)
 
     def load(self, until: float) -> Figures:
         """Delete, with a client that uploads and one that submits jobs."""
