@@ -11,6 +11,7 @@ each floor that was missed, in a line. The exit code is 1 if there is one. Meani
 
 import argparse
 import json
+import math
 import os
 import subprocess
 import sys
@@ -61,8 +62,8 @@ def main() -> int:
         found = list(run(stack, arguments.only, scale, arguments.workers, settings))
         print(f"{stack}, scale {arguments.scale}\n\n{table(found)}\n", flush=True)
         outcomes += found
-    if arguments.json:
-        arguments.json.write_text("".join(f"{json.dumps(as_line(outcome))}\n" for outcome in outcomes))
+        if arguments.json:
+            arguments.json.write_text("".join(f"{json.dumps(as_line(outcome))}\n" for outcome in outcomes))
     print("\n".join(remarks(outcomes)))
     return int(any(outcome.misses for outcome in outcomes))
 
@@ -75,15 +76,18 @@ def run(stack: str, names: list[str], scale: Scale, n_workers: int, settings: di
         for name, kind in SCENARIOS.items():
             if name in names:
                 print(f"{stack}: {name}, load {os.getloadavg()[0]:.1f}", file=sys.stderr, flush=True)
-                yield measure(service, stack, kind(service, scale))
+                try:
+                    yield measure(service, stack, kind(service, scale))
+                except (OSError, RuntimeError, AssertionError) as error:  # the others are still worth a look
+                    yield unmeasured(stack, name, error)
     finally:
         service.close()
 
 
 def measure(service: Service, stack: str, scenario: Scenario) -> Outcome:
     """Run a scenario between two probes."""
-    scenario.prepare()
     service.start_api_afresh()
+    scenario.prepare()
     limit = scenario.scale.limit
     memory, machine_load = Memory(service.api), os.getloadavg()[0]
     with probes(service) as samples:
@@ -108,6 +112,24 @@ def measure(service: Service, stack: str, scenario: Scenario) -> Outcome:
     )
     late = ["the load was not over in time"] if figures is None else scenario.misses(figures)
     return replace(outcome, misses=[*common_misses(outcome), *late])
+
+
+def unmeasured(stack: str, name: str, error: Exception) -> Outcome:
+    """What is left of a scenario that could not be prepared or probed."""
+    nothing, unknown, reason = latency([], 0.0, 0.0), math.nan, f"{type(error).__name__}: {error}"
+    return Outcome(
+        stack=stack,
+        scenario=name,
+        health=nothing,
+        job=nothing,
+        memory_before=unknown,
+        memory_peak=unknown,
+        memory_after=unknown,
+        machine_load=os.getloadavg()[0],
+        seconds=0.0,
+        figures={"not measured": reason},
+        misses=[f"it could not be measured: {reason}"],
+    )
 
 
 @contextmanager

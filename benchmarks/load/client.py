@@ -5,7 +5,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
@@ -44,18 +44,24 @@ class Client:
         until: float,
         method: str,
         path: str,
-        body: bytes | Iterable[bytes] | None = None,
+        body: Sequence[bytes] = (),
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
         """The answer to a request, also to one that is refused before its body was read.
 
         Raises TimeoutError at `until`, a moment of the monotonic clock.
         """
-        began = time.monotonic()
+        began, n_bytes = time.monotonic(), sum(map(len, body))
         connection = http.client.HTTPConnection(HOST, self.port, timeout=left(until))
+
+        def timed(chunks: Iterable[bytes]) -> Iterator[bytes]:
+            for chunk in chunks:
+                connection.sock.settimeout(left(until))
+                yield chunk
+
         try:
             with suppress(BrokenPipeError, ConnectionResetError):
-                connection.request(method, path, body, dict(headers or {}))
+                connection.request(method, path, timed(body), {"Content-Length": str(n_bytes), **(headers or {})})
             try:
                 if connection.sock is not None:
                     connection.sock.settimeout(left(until))
@@ -73,15 +79,14 @@ class Client:
 
     def post(self, until: float, path: str, fields: Mapping[str, Any] | None = None) -> Answer:
         """The answer to a POST of JSON."""
-        body = b"" if fields is None else json.dumps(fields).encode()
+        body = [] if fields is None else [json.dumps(fields).encode()]
         return self.ask(until, "POST", path, body, {"Content-Type": "application/json"})
 
     def upload(
-        self, until: float, corpus_id: str, chunks: Iterable[bytes], n_bytes: int, kind: str = "application/x-ndjson"
+        self, until: float, corpus_id: str, pieces: Sequence[bytes], kind: str = "application/x-ndjson"
     ) -> Answer:
         """The answer to an upload of documents."""
-        headers = {"Content-Type": kind, "Content-Length": str(n_bytes)}
-        return self.ask(until, "POST", f"/v1/corpora/{corpus_id}/documents", chunks, headers)
+        return self.ask(until, "POST", f"/v1/corpora/{corpus_id}/documents", pieces, {"Content-Type": kind})
 
     def make_corpus(self, until: float) -> str:
         """The id of a new corpus."""

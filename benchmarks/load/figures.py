@@ -110,7 +110,10 @@ def row(outcome: Outcome) -> list[str]:
         outcome.scenario,
         *cells(outcome.health),
         *cells(outcome.job),
-        *(f"{held:,.0f}" for held in (outcome.memory_before, outcome.memory_peak, outcome.memory_after)),
+        *(
+            "-" if math.isnan(held) else f"{held:,.0f}"
+            for held in (outcome.memory_before, outcome.memory_peak, outcome.memory_after)
+        ),
         f"{outcome.seconds:.1f}",
         "; ".join(f"{name} {shown(value)}" for name, value in outcome.figures.items()),
     ]

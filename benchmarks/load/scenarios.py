@@ -81,7 +81,7 @@ class Scenario(ABC):
         self.service, self.client, self.scale = service, service.client, scale
 
     def prepare(self) -> None:  # noqa: B027 - most need nothing
-        """Put in place what the load needs, before anything is measured; the API is started afresh after it."""
+        """Put in place what the load needs, before anything is measured; the API was started afresh."""
 
     @abstractmethod
     def load(self, until: float) -> Figures:

@@ -81,7 +81,7 @@ class Service:
         self.job_path = self.make_job()
 
     def start_api_afresh(self) -> None:
-        """A new API process, which knows nothing of what came before, with its memory warmed up."""
+        """A new API process with its memory warmed up; what the one before was still busy with does not matter."""
         self.api.stop()
         self.api.start()
         self.wait_until_up()
@@ -110,7 +110,7 @@ class Service:
         until = time.monotonic() + PATIENCE
         corpus_id = self.client.make_corpus(until)
         body = b'{"text": "one word and another", "label": "known"}\n{"text": "one more word"}\n' * 10
-        well(self.client.upload(until, corpus_id, [body], len(body)))
+        well(self.client.upload(until, corpus_id, [body]))
         options = {"text": {"stop_words": "none"}}
         path = f"/v1/jobs/{well(self.client.post(until, '/v1/jobs', {'corpus_id': corpus_id, **options})).fields['id']}"
         well(self.client.post(until, f"{path}/cancel"))

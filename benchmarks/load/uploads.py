@@ -58,8 +58,7 @@ class FirstUpload(Scenario):
 
         def send() -> Answer:
             try:
-                n_bytes = sum(map(len, self.pieces))
-                return self.client.upload(until, corpus_id, self.pieces, n_bytes)
+                return self.client.upload(until, corpus_id, self.pieces)
             finally:
                 is_over.set()
 
@@ -119,9 +118,8 @@ class WideCsv(Scenario):
 
     def load(self, until: float) -> Figures:
         """One upload after the other."""
+        answers = self.repeated(until, partial(self.client.upload, until, self.corpus_id, self.lines, "text/csv"))
         n_bytes = sum(map(len, self.lines))
-        upload = partial(self.client.upload, until, self.corpus_id, self.lines, n_bytes, "text/csv")
-        answers = self.repeated(until, upload)
         return {"answers": statuses(answers), "slowest s": slowest(answers), "MB each": n_bytes / 1e6}
 
 
@@ -139,8 +137,7 @@ class Uploads(Scenario):
 
     def load(self, until: float) -> Figures:
         """All of them."""
-        n_bytes = sum(map(len, self.pieces))
-        answers = at_once(partial(self.client.upload, until, it, self.pieces, n_bytes) for it in self.corpora)
+        answers = at_once(partial(self.client.upload, until, it, self.pieces) for it in self.corpora)
         stored = [self.service.n_stored(corpus_id) for corpus_id in self.corpora]
         found = map(became, answers, stored, itertools.repeat(self.scale.uploaded_documents))
         return {"uploads": dict(Counter(found)), "slowest s": slowest(answers), "answers": statuses(answers)}
@@ -192,7 +189,7 @@ class Delete(Scenario):
         def upload() -> None:
             for number in itertools.count():
                 body = b"".join(b'{"key": "new-%d-%d", "text": "some words"}\n' % (number, row) for row in range(10))
-                writes.append(self.client.upload(until, self.other_id, [body], len(body)))
+                writes.append(self.client.upload(until, self.other_id, [body]))
                 if is_over.wait(WRITE_PAUSE_SECONDS):
                     return
 

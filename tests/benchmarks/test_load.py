@@ -203,11 +203,22 @@ class Endless(Scenario):
         raise TimeoutError
 
 
+class Unprepared(Endless):
+    """Fails before its load."""
+
+    name = "unprepared"
+
+    def prepare(self):
+        raise RuntimeError("answered 503")
+
+
 def test_scenarios_are_measured_on_the_embedded_service(monkeypatch):
-    monkeypatch.setattr(load, "SCENARIOS", {"idle": Idle, "uploads": uploads.Uploads, "endless": Endless})
+    kinds = (Idle, Unprepared, uploads.Uploads, Endless)
+    monkeypatch.setattr(load, "SCENARIOS", {kind.name: kind for kind in kinds})
     monkeypatch.setattr(load, "SETTLE_SECONDS", 0.1)
-    outcomes = list(load.run("embedded", ["uploads", "idle", "endless"], TINY, 0, {"MAX_DOCUMENT_BYTES": "9999"}))
-    idle, filled, endless = outcomes
+    names = ["uploads", "idle", "endless", "unprepared"]
+    outcomes = list(load.run("embedded", names, TINY, n_workers=0, settings={"MAX_DOCUMENT_BYTES": "9999"}))
+    idle, unprepared, filled, endless = outcomes
     assert idle.seconds >= TINY.least
     for outcome in (idle, filled):
         assert outcome.health.n > 0 and outcome.job.n > 0 and outcome.health.errors == outcome.job.errors == 0
@@ -215,4 +226,5 @@ def test_scenarios_are_measured_on_the_embedded_service(monkeypatch):
         assert 30 < outcome.memory_before <= outcome.memory_peak
     assert filled.figures["uploads"] == {"ended well": TINY.uploads} and filled.figures["answers"] == {"200": 3}
     assert endless.figures == {"load": "not within 10 s"} and "the load was not over in time" in endless.misses
-    assert [line.split()[1] for line in figures.table(outcomes).splitlines()[2:]] == ["idle", "uploads", "endless"]
+    assert unprepared.misses == ["it could not be measured: RuntimeError: answered 503"]
+    assert [line.split()[1] for line in figures.table(outcomes).splitlines()[2:]] == [kind.name for kind in kinds]
