@@ -67,7 +67,7 @@ SCALES = {
         drips=20,
         deleted_documents=1_500_000,
         uploads=20,
-        uploaded_documents=25_000,
+        uploaded_documents=15_000,
     ),
 }
 
