@@ -58,7 +58,7 @@ def refusal(request: Request, error: ServiceError) -> ProblemResponse:
     """The answer to a request that the service refuses."""
     kind = type(error)
     response = problem(request, kind.status, type_of(kind.__name__), title_of(kind), error.detail, error.errors)
-    if kind.status == HTTPStatus.SERVICE_UNAVAILABLE:
+    if kind.status in (HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.TOO_MANY_REQUESTS):
         response.headers["Retry-After"] = "5"
     return response
 

@@ -10,8 +10,11 @@ from app import lifecycle, queue
 from app.api.common import JobId, Readers, ServiceSettings, Sessions, problems
 from app.api.jobs import queued
 from app.api.progress import describe
-from app.errors import JobNotFound, JobNotTestable, NoPowerTest
+from app.corpus_sizes import sizes_of
+from app.errors import JobNotFound, JobNotTestable, JobTooLarge, NoPowerTest, TooManyJobs
+from app.forecast import forecast
 from app.job_schemas import JobOut
+from app.limits import check_room, check_size
 from app.models import Encoding, PowerStep, Unit
 from app.result_schemas import NOTICED, HiddenOut, PowerTestOut
 
@@ -25,7 +28,7 @@ DONE: dict[int | str, dict[str, Any]] = {200: {"model": JobOut, "description": "
     operation_id="test_power",
     summary="Test the power of a job",
     status_code=HTTPStatus.ACCEPTED,
-    responses=DONE | problems(JobNotFound, JobNotTestable),
+    responses=DONE | problems(JobNotFound, JobNotTestable, JobTooLarge, TooManyJobs),
 )
 def test_power(job_id: JobId, sessions: Sessions, settings: ServiceSettings, response: Response) -> JobOut:
     """Queue a succeeded job again to hide each known category in turn, and see whether it is found again.
@@ -34,6 +37,10 @@ def test_power(job_id: JobId, sessions: Sessions, settings: ServiceSettings, res
     """
     with sessions.begin() as session:
         job, unit_ids = lifecycle.begin_power_test(session, job_id)
+        if unit_ids:
+            expected = forecast(sizes_of(session, job), job.settings)
+            check_size("the power test", expected.seconds("power"), expected.peak_bytes, settings)
+            check_room(session, settings)
         [told] = describe(session, [job], settings)
     if not unit_ids:
         response.status_code = HTTPStatus.OK

@@ -1,16 +1,20 @@
-"""How far a job is, told from its units."""
+"""How far a job is and how long it takes, from its units."""
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from app import presence
+from app import completion, presence
+from app.completion import TIMED, Run, UnitState
+from app.corpus_sizes import sizes_of
 from app.db import now
-from app.job_schemas import ChainProgress, JobOut, Links, Progress
+from app.forecast import Forecast, encode_share, forecast
+from app.job_schemas import ChainProgress, ForecastOut, JobOut, Links, Progress
 from app.leases import LIVE
-from app.lifecycle import AUDITING, TESTABLE, WITH_TOPICS
+from app.lifecycle import AUDITING, PREPARATIONS, TESTABLE, WITH_TOPICS
+from app.limits import live_jobs
 from app.models import Job, Unit
 from app.schemas import Stage
 from app.settings import Settings
@@ -24,37 +28,68 @@ STAGES: dict[str, Stage] = {
     "power": "power",
 }
 STEPWISE = ("atoms", "calibrate", "power")
-# Of the fraction that is done, each kind's share among those that the job has: what its work takes, roughly.
-SHARES = {"atoms": 0.2, "calibrate": 0.4, "chain": 0.4, "power": 1.0}
 
 NO_WORKER = "no worker is running: start one with `newfound worker`"
 
 
+class Situation(NamedTuple):
+    """What progress depends on besides a job's own rows."""
+
+    now: float  # by the database's clock
+    n_workers: int  # that live
+    n_live: int  # jobs and side runs that are queued or running
+    leg_seconds: float
+
+    @property
+    def workers(self) -> float:
+        """The workers that a live job has for itself: all take turns."""
+        return max(self.n_workers, 1) / max(self.n_live, 1)
+
+
 def describe(session: Session, jobs: Sequence[Job], settings: Settings) -> list[JobOut]:
-    """The jobs as HTTP tells of them, in the same order."""
-    units: dict[str, list[Unit]] = defaultdict(list)
-    for unit in session.scalars(select(Unit).where(Unit.job_id.in_([job.id for job in jobs])).order_by(Unit.id)):
-        units[unit.job_id].append(unit)
-    stranded = without_worker(session, jobs, settings)
-    return [job_out(job, units[job.id], NO_WORKER if job.id in stranded else None) for job in jobs]
+    """The jobs as HTTP has them, in the same order."""
+    around = situation(session, settings)
+    stranded = without_worker(session, {job.id for job in jobs if job.status in LIVE}, around)
+    return [
+        job_out(
+            job,
+            session.scalars(select(Unit).where(Unit.job_id == job.id).order_by(Unit.id)).all(),
+            forecast(sizes_of(session, job), job.settings),
+            around,
+            NO_WORKER if job.id in stranded else None,
+        )
+        for job in jobs
+    ]
 
 
-def without_worker(session: Session, jobs: Sequence[Job], settings: Settings) -> set[str]:
+def situation(session: Session, settings: Settings) -> Situation:
+    """The situation as it is."""
+    return Situation(
+        now=session.scalar(select(now())) or 0.0,
+        n_workers=presence.alive(session, settings),
+        n_live=live_jobs(session),
+        leg_seconds=settings.leg_seconds,
+    )
+
+
+def without_worker(session: Session, live: set[str], around: Situation) -> set[str]:
     """Ids of the live jobs that nobody works on and nobody will, as things are."""
-    live = {job.id for job in jobs if job.status in LIVE}
-    if not live or presence.alive(session, settings):
+    if not live or around.n_workers:
         return set()
-    held = select(Unit.job_id).where(Unit.job_id.in_(live), Unit.status == "running", Unit.lease_until > now())
+    held = select(Unit.job_id).where(Unit.job_id.in_(live), Unit.status == "running", Unit.lease_until > around.now)
     return live - set(session.scalars(held))
 
 
-def job_out(job: Job, units: list[Unit], note: str | None) -> JobOut:
-    """A job and its units as HTTP tells of them."""
+def job_out(
+    job: Job, units: Sequence[Unit], expected: Forecast, around: Situation, note: str | None
+) -> JobOut:  # fmt: skip
+    """A job and its units as HTTP has them."""
     address = f"/v1/jobs/{job.id}"
     return JobOut.model_validate(
         {
-            **{name: getattr(job, name) for name in JobOut.model_fields.keys() - {"progress", "links"}},
-            "progress": progress(job, units, note),
+            **{name: getattr(job, name) for name in JobOut.model_fields.keys() - {"forecast", "progress", "links"}},
+            "forecast": forecast_out(expected, job.settings["model"], around),
+            "progress": progress(job, units, expected, around, note),
             "links": Links(
                 self=address,
                 trace=f"{address}/trace",
@@ -68,24 +103,38 @@ def job_out(job: Job, units: list[Unit], note: str | None) -> JobOut:
     )
 
 
-def progress(job: Job, units: list[Unit], note: str | None) -> Progress:
+def forecast_out(expected: Forecast, model: str, around: Situation) -> ForecastOut:
+    """The forecast of a job of which nothing is done, as HTTP has it."""
+    kinds = ("encode", *PREPARATIONS[model], *["chain"] * expected.n_chains, "conclude")
+    states = [UnitState(kind, 1, 0, 0, 0, 0.0) for kind in kinds]
+    alone = completion.seconds_left(Run(states, expected.works, 0.0), max(around.n_workers, 1), around.leg_seconds)
+    return ForecastOut(
+        seconds=round(expected.job_seconds, 1),
+        seconds_on_workers=round(alone, 1),
+        workers=max(around.n_workers, 1),
+        peak_bytes=expected.peak_bytes,
+    )
+
+
+def progress(
+    job: Job, units: Sequence[Unit], expected: Forecast, around: Situation, note: str | None
+) -> Progress:  # fmt: skip
     """How far the job's units are together."""
     chains = sorted((unit for unit in units if unit.kind == "chain"), key=lambda unit: unit.chain or 0)
-    done = sum(unit.n_sweeps for unit in chains)
-    total = job.settings["sweeps"] * job.settings["chains"]
-    rate = sweeps_per_second(job, chains)
     furthest = max(chains, key=lambda unit: unit.n_sweeps, default=None)
     at = stage(units)
     stepwise = next((unit for unit in units if unit.kind == at and unit.kind in STEPWISE), None)
+    run = Run([unit_state(unit, job, around.now) for unit in units], expected.works, encode_share(job.settings))
+    is_live = job.status in LIVE
     return Progress(
         stage=at,
         steps_done=stepwise.n_sweeps if stepwise else None,
         steps_total=stepwise.n_steps if stepwise else None,
-        sweeps_done=done,
-        sweeps_total=total,
-        fraction=fraction(units, done / total),
-        sweeps_per_second=rate,
-        seconds_left=(total - done) / rate if rate else None,
+        sweeps_done=sum(unit.n_sweeps for unit in chains),
+        sweeps_total=job.settings["sweeps"] * job.settings["chains"],
+        fraction=completion.fraction(run),
+        sweeps_per_second=sweeps_per_second(chains) if is_live else None,
+        seconds_left=completion.seconds_left(run, around.workers, around.leg_seconds) if is_live else None,
         n_categories=furthest.n_categories if furthest else None,
         chains=[
             ChainProgress.model_validate(
@@ -104,26 +153,26 @@ def progress(job: Job, units: list[Unit], note: str | None) -> Progress:
     )
 
 
-def fraction(units: list[Unit], of_sweeps: float) -> float:
-    """How much of the job is done; `of_sweeps` says so of its chains."""
-    done = {"chain": of_sweeps}
-    for unit in units:
-        if unit.kind in STEPWISE:
-            done[unit.kind] = 1.0 if unit.status == "done" else unit.n_sweeps / (unit.n_steps or 1)
-    return sum(SHARES[kind] * part for kind, part in done.items()) / sum(SHARES[kind] for kind in done)
+def unit_state(unit: Unit, job: Job, now: float) -> UnitState:
+    """What progress sees of a unit.
+
+    Of a timed one it is the time since a worker turned to it, as far as that is known: no other unit of its run is
+    claimed meanwhile.
+    """
+    is_done = unit.status == "done"
+    seconds = unit.seconds
+    if unit.kind in TIMED and unit.status == "running" and job.status in LIVE and job.claimed_at is not None:
+        seconds = max(seconds, now - job.claimed_at)
+    return UnitState(unit.kind, 1, int(is_done), int(is_done or unit.n_sweeps > 0), unit.n_sweeps, seconds)
 
 
-def sweeps_per_second(job: Job, chains: list[Unit]) -> float | None:
+def sweeps_per_second(chains: Iterable[Unit]) -> float | None:
     """The rate of the chains that run now, together; None if none does."""
-    if job.status not in LIVE:
-        return None
     rates = [unit.sweeps_per_second for unit in chains if unit.status == "running" and unit.sweeps_per_second]
     return sum(rates) if rates else None
 
 
-def stage(units: list[Unit]) -> Stage:
+def stage(units: Iterable[Unit]) -> Stage:
     """What the job is at, or was at when it ended: the first kind of units that is not all done."""
-    for kind, name in STAGES.items():
-        if any(unit.kind == kind and unit.status != "done" for unit in units):
-            return name
-    return "done"
+    unfinished = {unit.kind for unit in units if unit.status != "done"}
+    return next((name for kind, name in STAGES.items() if kind in unfinished), "done")
