@@ -13,11 +13,11 @@ from sampler.hyperparameters import CalibratedHyperparameters, Hyperparameters
 KINDS = ("encode", "atoms", "calibrate", "chain", "conclude", "power")  # of units, as they follow each other
 OVERHEAD = 0.4  # seconds of any unit: its message, its claim, the corpus mapped, the kernels loaded
 LANES = 32  # columns of categories or atoms are padded to a multiple
-FITS_SHARE = 0.5  # of the documents that a chain groups: those that are likely new
-KEPT_VARIANTS = 6  # weightings and smoothings that a chain has atoms for
+KEPT_VARIANTS = 5  # weightings and smoothings that a chain has atoms for
 TOPIC_SWEEPS = 100  # of the topics of an answer
 POWER_SWEEPS = 20  # of the chain of a power test
-START_TOKENS = 1_000_000  # a chain of lbpl-ntm starts from a sample
+START_TOKENS = 300_000  # a chain of lbpl-ntm starts from a sample
+FAR = 1e6  # entries of a table that no cache holds
 
 IDLE_BYTES = 300_000_000  # of a worker that has loaded all kernels
 TOKEN_BYTES, DOCUMENT_BYTES = 45, 200  # of a corpus, its bags and a chain over it
@@ -34,7 +34,7 @@ class Sizes(NamedTuple):
     @property
     def n_categories(self) -> int:
         """Categories of an answer, as a guess: about as many new ones as known ones."""
-        return 2 * self.n_known + 5
+        return 2 * self.n_known + 2
 
 
 # A corpus of a middling size: for what is to be the same whatever the size.
@@ -86,7 +86,7 @@ def encode_share(settings: Mapping[str, Any]) -> float:
 
 def encode(sizes: Sizes) -> Work:
     """Texts to tokens, and these sorted."""
-    return Work(OVERHEAD + 1.1e-6 * sizes.n_tokens)
+    return Work(OVERHEAD + 0.06 + 8e-7 * sizes.n_tokens)
 
 
 def padded(n: int) -> int:
@@ -115,17 +115,18 @@ def lbpl_ntm(sizes: Sizes, settings: Mapping[str, Any]) -> Forecast:
 def topic_start(sizes: Sizes, model: Hyperparameters) -> float:
     """Topics of a sample, then categories of all documents."""
     tokens = min(sizes.n_tokens, START_TOKENS)
-    return 0.3 + 8e-9 * tokens * model.n_topics + 1e-7 * sizes.n_tokens
+    return 0.4 + 6.5e-8 * tokens * model.n_topics + 1e-6 * sizes.n_documents * sizes.n_known
 
 
 def blocked_sweep(sizes: Sizes, model: Hyperparameters) -> float:
     """Documents to categories, topics in bulk."""
-    return 1.4e-3 + 1.05e-8 * sizes.n_tokens + 2.3e-9 * sizes.n_words * model.n_topics
+    of_documents = sizes.n_documents * (1.8e-7 + 3e-9 * padded(sizes.n_categories))
+    return 1.4e-3 + 1.05e-8 * sizes.n_tokens + 2.3e-9 * sizes.n_words * model.n_topics + of_documents
 
 
 def collapsed_sweep(sizes: Sizes, model: Hyperparameters) -> float:
     """Token by token, with all topics and all categories weighed."""
-    return 1e-3 + sizes.n_tokens * (2e-8 + 1.2e-9 * model.n_topics + 5e-9 * sizes.n_categories)
+    return 1e-3 + sizes.n_tokens * (5e-8 + 1.2e-9 * model.n_topics + 4e-9 * sizes.n_categories)
 
 
 # The calibrated model.
@@ -139,26 +140,27 @@ class Part(NamedTuple):
     words: int
     constants: CalibratedHyperparameters
 
-    def seeds(self, n_atoms: int) -> float:
-        """k-means."""
-        return 1e-9 * self.tokens * n_atoms
+    def pairs(self, n_atoms: int) -> float:
+        """Words of atoms that are compared with another atom: what joins what depends on all of these."""
+        return min(n_atoms * self.words, self.tokens) * n_atoms
 
-    def settled(self, n_atoms: int) -> float:
-        """Sweeps over atoms, at one smoothing."""
-        by_sweep = self.tokens * (7e-9 + 1.1e-10 * padded(n_atoms)) + self.documents * 4.8e-9 * n_atoms
-        return self.constants.n_atom_sweeps * by_sweep + 2e-9 * self.words * padded(n_atoms)
+    @property
+    def n_visits(self) -> int:
+        """How often each document is visited at one smoothing."""
+        return self.constants.n_atom_sweeps
 
-    def grouped(self, n_atoms: int) -> float:
-        """Gains of all pairs of atoms, at one smoothing, and their groups at all powers."""
-        pairs = min(n_atoms * self.words, self.tokens) * n_atoms
-        return 4e-10 * pairs * (1 + len(self.constants.powers))
+    def far(self, n_atoms: int) -> float:
+        """How seldom a cache has the row of a word in a table of all words and atoms, from 0 to 1."""
+        table = self.words * padded(n_atoms)
+        return table / (table + FAR)
 
 
 def calibrated(sizes: Sizes, settings: Mapping[str, Any]) -> Forecast:
     """A job of the calibrated model, also its power test."""
-    given: dict[str, Any] = dict(settings["calibrated"])
-    grids = {name: tuple(given[name]) for name in ("smoothings", "powers") if name in given}
-    constants = CalibratedHyperparameters(**given | grids)
+    given: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in settings["calibrated"].items()
+    }
+    constants = CalibratedHyperparameters(**given)
     n_sampled = min(sizes.n_documents, constants.sample_size)
     part = Part(sizes.n_tokens * n_sampled / max(sizes.n_documents, 1), n_sampled, sizes.n_words, constants)
     n_chain_atoms = max(constants.n_atoms, min(3 * sizes.n_known, 1_000))
@@ -183,49 +185,51 @@ def calibrated(sizes: Sizes, settings: Mapping[str, Any]) -> Forecast:
 
 
 def atom_run(sizes: Sizes, part: Part) -> float:
-    """The atoms of all documents under one weighting."""
+    """The atoms of all documents under one weighting, at each smoothing."""
     constants = part.constants
     n_atoms = max(min(max(constants.n_atoms, int(part.documents**0.5)), int(part.documents) // 3), 1)
-    rest = max(sizes.n_tokens - part.tokens, 0.0) * 2e-10 * padded(n_atoms)
-    return part.seeds(n_atoms) + len(constants.smoothings) * (part.settled(n_atoms) + rest) + 1e-8 * sizes.n_tokens
+    visit = 4.6e-8 * part.far(n_atoms) * part.tokens + (1.7e-7 + 5.8e-9 * n_atoms) * part.documents
+    rest = 2e-10 * padded(n_atoms) * max(sizes.n_tokens - part.tokens, 0.0)
+    at_one = part.n_visits * visit + rest + 1e-9 * part.words * padded(n_atoms)
+    return len(constants.smoothings) * at_one + 1e-8 * sizes.n_tokens
 
 
 def known_or_new(sizes: Sizes, part: Part) -> float:
     """The regressions that tell known from new."""
-    targets = padded(sizes.n_known + 1)
-    return part.constants.n_folds * targets * (6e-9 * part.tokens + 1e-8 * part.words) + 2e-5 * part.documents
+    return 5.6e-9 * part.constants.n_folds * padded(sizes.n_known + 1) * part.tokens + 2.8e-5 * sizes.n_documents
 
 
 def grouped_side(part: Part, n_atoms: int) -> float:
-    """The groups of one side, on average half of the documents, under all settings of one variant."""
-    at_one = part.settled(n_atoms) + part.grouped(n_atoms)
-    return (part.seeds(n_atoms) + len(part.constants.smoothings) * at_one) / 2
+    """The atoms and groups of one side under all settings of one variant; on average it has half of the documents."""
+    visit = 2.4e-8 * part.far(n_atoms) * part.tokens + (9.7e-7 + 1.2e-9 * n_atoms) * part.documents
+    groups = 2.9e-10 * len(part.constants.powers) * part.pairs(n_atoms)
+    return len(part.constants.smoothings) * (part.n_visits * visit + groups) / 2
 
 
 def chain_start(sizes: Sizes, part: Part, n_atoms: int) -> float:
-    """Atoms of the new side and their groups, for the settings that are kept; atoms for all other documents."""
+    """Atoms and groups of the new side for the settings that are kept, and atoms for all other documents."""
+    visit = (2.7e-7 + 2.9e-9 * n_atoms) * part.documents
+    groups = 3.8e-11 * len(part.constants.powers) * part.pairs(n_atoms)
     n_kept = min(3 * len(part.constants.smoothings), KEPT_VARIANTS)
-    at_one = part.settled(n_atoms) + part.grouped(n_atoms)
-    rest = n_kept * 2e-10 * sizes.n_tokens * padded(n_atoms)
-    return FITS_SHARE * (part.seeds(n_atoms) + n_kept * at_one) + rest + 5e-8 * sizes.n_tokens
+    return n_kept * (part.n_visits * visit + groups + (1.5e-8 + 2e-10 * padded(n_atoms)) * sizes.n_tokens)
 
 
 def chain_sweep(sizes: Sizes, part: Part, n_atoms: int) -> float:
     """The groups of the atoms, then every document's category."""
-    return 5e-7 * sizes.n_documents + 1.7e-10 * min(n_atoms * part.words, part.tokens)
+    entries = min(n_atoms * part.words, part.tokens)
+    return 1.6e-7 * sizes.n_documents + 5.4e-9 * n_atoms**2 + 3.3e-9 * entries
 
 
 def answers(sizes: Sizes, part: Part) -> float:
     """The regressions that refine the categories, and who agrees with whom."""
-    targets = padded(sizes.n_categories)
-    rounds = max(part.constants.n_refinements, 1) * part.constants.n_folds
-    return rounds * targets * (4.5e-9 * part.tokens + 4.5e-8 * part.words) + 1e-5 * sizes.n_documents
+    n_fits = max(part.constants.n_refinements, 1) * part.constants.n_folds
+    return padded(sizes.n_categories) * (4.3e-9 * n_fits * part.tokens + 2e-6 * sizes.n_documents)
 
 
 def topics(sizes: Sizes, n_topics: int) -> float:
-    """The topics of the answer: a start, then blocked sweeps with all documents held."""
-    model = Hyperparameters(n_topics=n_topics)
-    return topic_start(sizes, model) / 2 + TOPIC_SWEEPS * blocked_sweep(sizes, model)
+    """The topics of the answer: a start, then sweeps with all documents held."""
+    sweep = 5.2e-9 * sizes.n_tokens + 6.3e-9 * sizes.n_words * n_topics + 4.6e-7 * sizes.n_documents
+    return 4.3e-3 * n_topics + TOPIC_SWEEPS * sweep
 
 
 # Memory.

@@ -38,8 +38,8 @@ class Progress(BaseModel):
     fraction: float = Field(description=FRACTION)
     sweeps_per_second: float | None = Field(description="Of the chains that run now, together.")
     seconds_left: float | None = Field(
-        description="Until the job ends: what its forecast leaves to do, at the speed that the job has shown so far, with "
-        "its share of the live workers. Null unless the job is queued or running."
+        description="Until the job ends: what its forecast leaves to do, at the speed that the job has shown so far, "
+        "with its share of the live workers. Null unless the job is queued or running."
     )
     n_categories: int | None = Field(description="Of the chain that is furthest.")
     chains: list[ChainProgress]
@@ -47,7 +47,7 @@ class Progress(BaseModel):
 
 
 class ForecastOut(BaseModel):
-    """What a job is expected to take in all, from its settings and the size of its corpus; right within a factor of two.
+    """What a job is expected to take, from its settings and the size of its corpus; right within a factor of two.
 
     Until the corpus is encoded, its size is estimated from a sample.
     """

@@ -31,7 +31,7 @@ class Settings(BaseSettings):
 
     max_live_jobs: int = Field(default=500, ge=1)  # queued or running at once, side runs included
     max_live_units: int = Field(default=10_000, ge=1)  # of work that these jobs still have to do
-    max_job_seconds: float = Field(default=30 * 86_400.0, gt=0)  # of work of one worker, by the forecast
+    max_job_seconds: float = Field(default=1e6, gt=0)  # of work of one worker, by the forecast
     max_job_bytes: int = Field(default=2**35, ge=1)  # memory of a worker, by the forecast
 
     max_upload_bytes: int = Field(default=2**30, ge=1)
