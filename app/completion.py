@@ -10,21 +10,26 @@ from typing import NamedTuple
 
 from app.forecast import KINDS, Work
 
-TIMED = ("encode", "conclude")  # kinds that say nothing of how far they are before they are done but by their time
-PLAIN = 0.75  # of a timed unit's forecast: so far its share grows with the time, then ever more slowly
+PLAIN = 0.9  # of what unsaved work should take: so far it grows with the time, then ever more slowly
 TRUST = 0.15  # of a kind's work: when so much is done, its own pace counts as much as that of the kinds before it
-KNOWN = 1.0  # seconds of forecast that the pace of the reference machine counts for
+UNEVEN = {"calibrate": 1.5}  # the same for kinds whose parts differ: those of one side may be a tenth of the other's
+KNOWN = 0.3  # seconds of forecast that the pace of earlier jobs counts for
+REUSED = 0.25  # of the time that is due: a kind that took less had its work done by an earlier job, and shows no pace
+LATENCY = 0.3  # seconds from the end of one kind of unit until a worker has turned to the next
+SAVE_SECONDS = 2.0  # of the work until a first save, it may be so much more
 
 
 class UnitState(NamedTuple):
-    """What is known of a unit; or of several of a kind together, when all numbers are sums."""
+    """What is known of a unit; or of several of a kind that are alike, when all numbers are sums."""
 
     kind: str
     n_units: int
     n_done: int  # of them
     n_begun: int  # of them that have saved something, those that are done included
     n_saved: int  # sweeps or steps that are done
-    seconds: float  # that legs have worked; of a timed unit also since its last save
+    seconds: float  # that legs have worked until their last saves
+    waited: float = 0.0  # seconds since a worker turned to a unit of which nothing is saved, as far as that is known
+    unsaved: float = 0.0  # seconds since the unit's last save or other sign of life
 
 
 class Run(NamedTuple):
@@ -33,6 +38,7 @@ class Run(NamedTuple):
     states: Sequence[UnitState]
     works: Mapping[str, Work]
     encode_share: float  # of the whole, if `encode` is one of the units
+    pace: float = 1.0  # of earlier jobs
 
     def of_kind(self) -> Iterable[tuple[Work, list[UnitState]]]:
         """The units by kind, in the order in which kinds follow each other."""
@@ -43,58 +49,65 @@ class Run(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """The units of one kind: seconds of forecast that each has done, and how many seconds one of these takes here."""
+    """The units of one kind, and how they do.
+
+    A pace is how many seconds a second of forecast takes here: 1 on the reference machine, 2 on one half as fast.
+    """
 
     work: Work
     states: list[UnitState]
-    done: list[float]
-    pace: float  # 1 on the reference machine, 2 on one half as fast
+    done: list[float]  # seconds of forecast, by state
+    pace: float
 
 
 def stretches(run: Run) -> list[Stretch]:
     """The kinds of a run as they follow each other, each with its own pace as far as it has worked.
 
-    Until then it has the pace of the kinds before.
+    Until then it has the pace of the kinds before, unless it is already known to be slower. What is not saved counts as
+    done by its time if the unit is the only one of its kind: of several, nobody knows which one a worker turned to.
     """
     found = []
-    seconds = forecast = KNOWN
+    seconds, forecast = KNOWN * run.pace, KNOWN
+    slowest = 0.0  # pace that must be assumed at least: work that should be done by now is not
     for work, states in run.of_kind():
         pace = seconds / forecast
-        done = [work_done(state, work, pace) for state in states]
-        is_measured = states[0].kind not in TIMED or all(state.n_done == state.n_units for state in states)
+        done = [saved(state, work) for state in states]
         worked, measured = sum(state.seconds for state in states), sum(done)
-        if is_measured and worked > 0.0 and measured > 0.0:
-            trust = TRUST * work.seconds * sum(state.n_units for state in states)
-            seconds, forecast = seconds + worked, forecast + measured
+        if sum(state.n_units for state in states) == 1:
+            done = [done[0] + by_time(states[0].waited / pace, work.first)]
+        if measured > 0.0 and worked > REUSED * pace * measured:
+            n_units, kind = sum(state.n_units for state in states), states[0].kind
+            trust = UNEVEN.get(kind, TRUST) * n_units * work.seconds
             pace = (worked + trust * pace) / (measured + trust)
-        found.append(Stretch(work, states, done, pace))
+            if kind not in UNEVEN or all(state.n_done == state.n_units for state in states):
+                seconds, forecast = seconds + worked, forecast + measured
+        slowest = max(slowest, *((state.waited - SAVE_SECONDS) / work.first for state in states))
+        found.append(Stretch(work, states, done, max(pace, slowest)))
     return found
 
 
-def work_done(state: UnitState, work: Work, pace: float) -> float:
-    """Seconds of forecast that the units have done. Grows with all that they save, and of a timed one with its time."""
-    if state.n_done == state.n_units:
-        return state.n_units * work.seconds
-    if state.kind in TIMED:
-        return work.seconds * share_of_time(state.seconds / (pace * work.seconds))
-    return min(state.n_begun * work.start + state.n_saved * work.part, state.n_units * work.seconds)
+def by_time(seconds: float, due: float) -> float:
+    """How much of some work of `due` seconds counts as done after some seconds: it comes near all, never there."""
+    ratio, rest = seconds / due, 1.0 - PLAIN
+    if ratio > PLAIN:
+        ratio = min(1.0 - rest * math.exp((PLAIN - ratio) / rest), 1.0 - 1e-6)
+    return due * ratio
 
 
-def share_of_time(ratio: float) -> float:
-    """The share that counts as done after `ratio` of the time that all should take: it comes near 1, never there."""
-    if ratio <= PLAIN:
-        return ratio
-    rest = 1.0 - PLAIN
-    return min(1.0 - rest * math.exp((PLAIN - ratio) / rest), 1.0 - 1e-6)
+def saved(state: UnitState, work: Work) -> float:
+    """Seconds of forecast that the units have done and saved."""
+    n_open = state.n_begun - state.n_done
+    of_open = n_open * work.start + max(state.n_saved - state.n_done * work.n_parts, 0) * work.part
+    return state.n_done * work.seconds + min(of_open, n_open * work.seconds)
 
 
 def fraction(run: Run) -> float:
     """The share of the forecast work that is done.
 
     The share of `encode` is the same for all sizes: these are known better when it is done, and the fraction of a run
-    must not fall then.
+    must not fall then; nor when the pace of other jobs changes.
     """
-    parts = stretches(run)
+    parts = stretches(run._replace(pace=1.0))
     n_encode = sum(stretch.states[0].kind == "encode" for stretch in parts)  # it comes first
     share = run.encode_share if n_encode else 0.0
     return share * done_share(parts[:n_encode]) + (1.0 - share) * done_share(parts[n_encode:])
@@ -108,17 +121,18 @@ def done_share(parts: Sequence[Stretch]) -> float:
 
 def seconds_left(run: Run, workers: float, leg_seconds: float) -> float:
     """Seconds until the run has ended, with so many workers for itself; a part of one if others wait for it too."""
-    return sum(
-        makespan(
-            [
-                stretch.pace * (stretch.work.seconds * state.n_units - done)
-                for state, done in zip(stretch.states, stretch.done, strict=True)
-            ],
-            workers,
-            leg_seconds,
-        )
-        for stretch in stretches(run)
-    )
+    total = 0.0
+    for stretch in stretches(run):
+        open_ = [
+            max(state.n_units * stretch.work.seconds - saved(state, stretch.work), 0.0) for state in stretch.states
+        ]
+        left = [
+            stretch.pace * (rest - by_time(max(state.waited, state.unsaved) / stretch.pace, rest) if rest else 0.0)
+            for state, rest in zip(stretch.states, open_, strict=True)
+        ]
+        is_pending = all(state.n_begun == 0 and state.waited == 0.0 == state.unsaved for state in stretch.states)
+        total += makespan(left, workers, leg_seconds) + LATENCY * is_pending
+    return total
 
 
 def makespan(seconds: Sequence[float], workers: float, leg_seconds: float) -> float:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from sampler.hyperparameters import CalibratedHyperparameters, Hyperparameters
 
 KINDS = ("encode", "atoms", "calibrate", "chain", "conclude", "power")  # of units, as they follow each other
-OVERHEAD = 0.4  # seconds of any unit: its message, its claim, the corpus mapped, the kernels loaded
+OVERHEAD = 0.05  # seconds of any unit: the corpus mapped, the kernels loaded, the first and the last transaction
 LANES = 32  # columns of categories or atoms are padded to a multiple
 KEPT_VARIANTS = 5  # weightings and smoothings that a chain has atoms for
 TOPIC_SWEEPS = 100  # of the topics of an answer
@@ -52,6 +52,11 @@ class Work(NamedTuple):
     def seconds(self) -> float:
         """All of it."""
         return self.start + self.n_parts * self.part
+
+    @property
+    def first(self) -> float:
+        """Until the first save."""
+        return self.start + min(self.n_parts, 1) * self.part
 
 
 class Forecast(NamedTuple):

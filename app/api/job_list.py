@@ -9,7 +9,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from app import completion
 from app.api.progress import NO_WORKER, STAGES, Situation, situation, without_worker
-from app.completion import TIMED, Run, UnitState
+from app.completion import Run, UnitState
 from app.forecast import REFERENCE, Sizes, encode_share, forecast
 from app.job_schemas import JobSummary, SummaryLinks, SummaryProgress
 from app.leases import LIVE
@@ -60,7 +60,7 @@ def summaries(session: Session, jobs: Sequence[Row[Any]], settings: Settings) ->
 
 
 def states_of(session: Session, job_ids: Sequence[str]) -> dict[str, list[tuple[str, UnitState]]]:
-    """By job, for each kind and status of its units, how many there are and what they have done."""
+    """By job, for each kind and status of its units, saved or not, how many there are and what they have done."""
     query = (
         select(
             Unit.job_id,
@@ -72,7 +72,7 @@ def states_of(session: Session, job_ids: Sequence[str]) -> dict[str, list[tuple[
             func.sum(Unit.seconds),
         )
         .where(Unit.job_id.in_(job_ids))
-        .group_by(Unit.job_id, Unit.kind, Unit.status)
+        .group_by(Unit.job_id, Unit.kind, Unit.status, Unit.n_sweeps > 0)
     )
     found: dict[str, list[tuple[str, UnitState]]] = defaultdict(list)
     for job_id, kind, status, n_units, n_begun, n_saved, seconds in session.execute(query):
@@ -95,7 +95,7 @@ def progress(
     """How far a job is; until its corpus is encoded the sizes make no difference."""
     given = settings_of(job)
     unfinished = {state.kind for status, state in states if status != "done"}
-    present = [timed(state, status, job, around.now) for status, state in states]
+    present = [waiting(state, status, job, around.now) for status, state in states]
     return SummaryProgress(
         stage=next((name for kind, name in STAGES.items() if kind in unfinished), "done"),
         sweeps_done=sum(state.n_saved for _, state in states if state.kind == "chain"),
@@ -110,8 +110,8 @@ def settings_of(job: Row[Any]) -> Mapping[str, Any]:
     return {name: getattr(job, name) for name in (*TEXTS, *NUMBERS, *CONSTANTS)}
 
 
-def timed(state: UnitState, status: str, job: Row[Any], now: float) -> UnitState:
-    """The state with the time since a worker turned to it, if time is all that it says; as `progress.unit_state`."""
-    if state.kind not in TIMED or status != "running" or job.status not in LIVE or job.claimed_at is None:
+def waiting(state: UnitState, status: str, job: Row[Any], now: float) -> UnitState:
+    """The state with the time since a worker turned to the job, if nothing is saved of it; as `progress.unit_state`."""
+    if status != "running" or state.n_begun or job.status not in LIVE or job.claimed_at is None:
         return state
-    return state._replace(seconds=max(state.seconds, now - job.claimed_at))
+    return state._replace(waited=max(now - job.claimed_at, 0.0))

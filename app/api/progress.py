@@ -7,7 +7,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app import completion, presence
-from app.completion import TIMED, Run, UnitState
+from app.completion import Run, UnitState
 from app.corpus_sizes import sizes_of
 from app.db import now
 from app.forecast import Forecast, encode_share, forecast
@@ -16,6 +16,7 @@ from app.leases import LIVE
 from app.lifecycle import AUDITING, PREPARATIONS, TESTABLE, WITH_TOPICS
 from app.limits import live_jobs
 from app.models import Job, Unit
+from app.pace import measured_pace
 from app.schemas import Stage
 from app.settings import Settings
 
@@ -39,6 +40,8 @@ class Situation(NamedTuple):
     n_workers: int  # that live
     n_live: int  # jobs and side runs that are queued or running
     leg_seconds: float
+    lease_seconds: float
+    pace: float  # of the last jobs
 
     @property
     def workers(self) -> float:
@@ -69,6 +72,8 @@ def situation(session: Session, settings: Settings) -> Situation:
         n_workers=presence.alive(session, settings),
         n_live=live_jobs(session),
         leg_seconds=settings.leg_seconds,
+        lease_seconds=settings.lease_seconds,
+        pace=measured_pace(session),
     )
 
 
@@ -106,10 +111,10 @@ def job_out(
 def forecast_out(expected: Forecast, model: str, around: Situation) -> ForecastOut:
     """The forecast of a job of which nothing is done, as HTTP has it."""
     kinds = ("encode", *PREPARATIONS[model], *["chain"] * expected.n_chains, "conclude")
-    states = [UnitState(kind, 1, 0, 0, 0, 0.0) for kind in kinds]
-    alone = completion.seconds_left(Run(states, expected.works, 0.0), max(around.n_workers, 1), around.leg_seconds)
+    run = Run([UnitState(kind, 1, 0, 0, 0, 0.0) for kind in kinds], expected.works, 0.0, around.pace)
+    alone = completion.seconds_left(run, max(around.n_workers, 1), around.leg_seconds)
     return ForecastOut(
-        seconds=round(expected.job_seconds, 1),
+        seconds=round(around.pace * expected.job_seconds, 1),
         seconds_on_workers=round(alone, 1),
         workers=max(around.n_workers, 1),
         peak_bytes=expected.peak_bytes,
@@ -124,7 +129,8 @@ def progress(
     furthest = max(chains, key=lambda unit: unit.n_sweeps, default=None)
     at = stage(units)
     stepwise = next((unit for unit in units if unit.kind == at and unit.kind in STEPWISE), None)
-    run = Run([unit_state(unit, job, around.now) for unit in units], expected.works, encode_share(job.settings))
+    states = [unit_state(unit, job, around) for unit in units]
+    run = Run(states, expected.works, encode_share(job.settings), around.pace)
     is_live = job.status in LIVE
     return Progress(
         stage=at,
@@ -153,17 +159,20 @@ def progress(
     )
 
 
-def unit_state(unit: Unit, job: Job, now: float) -> UnitState:
+def unit_state(unit: Unit, job: Job, around: Situation) -> UnitState:
     """What progress sees of a unit.
 
-    Of a timed one it is the time since a worker turned to it, as far as that is known: no other unit of its run is
-    claimed meanwhile.
+    A unit that has not saved anything has waited since a worker last turned to the job, at least. Each save and each
+    heartbeat sets the lease anew, so that the lease has the time of the last one.
     """
-    is_done = unit.status == "done"
-    seconds = unit.seconds
-    if unit.kind in TIMED and unit.status == "running" and job.status in LIVE and job.claimed_at is not None:
-        seconds = max(seconds, now - job.claimed_at)
-    return UnitState(unit.kind, 1, int(is_done), int(is_done or unit.n_sweeps > 0), unit.n_sweeps, seconds)
+    is_done, is_begun = unit.status == "done", unit.n_sweeps > 0
+    waited = unsaved = 0.0
+    if unit.status == "running" and job.status in LIVE:
+        if not is_begun and job.claimed_at is not None:
+            waited = max(around.now - job.claimed_at, 0.0)
+        if unit.lease_until is not None:
+            unsaved = min(max(around.now - (unit.lease_until - around.lease_seconds), 0.0), around.lease_seconds)
+    return UnitState(unit.kind, 1, int(is_done), int(is_done or is_begun), unit.n_sweeps, unit.seconds, waited, unsaved)
 
 
 def sweeps_per_second(chains: Iterable[Unit]) -> float | None:
