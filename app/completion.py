@@ -15,7 +15,9 @@ TRUST = 0.15  # of a kind's work: when so much is done, its own pace counts as m
 UNEVEN = {"calibrate": 1.5}  # the same for kinds whose parts differ: those of one side may be a tenth of the other's
 KNOWN = 0.3  # seconds of forecast that the pace of earlier jobs counts for
 REUSED = 0.25  # of the time that is due: a kind that took less had its work done by an earlier job, and shows no pace
+ALMOST = 1.0 - 1e-6
 LATENCY = 0.3  # seconds from the end of one kind of unit until a worker has turned to the next
+HELD_UP = 2.0  # times longer than is due: a short kind that took more had to wait for something that passes
 SAVE_SECONDS = 2.0  # of the work until a first save, it may be so much more
 
 
@@ -80,6 +82,8 @@ def stretches(run: Run) -> list[Stretch]:
             trust = UNEVEN.get(kind, TRUST) * n_units * work.seconds
             pace = (worked + trust * pace) / (measured + trust)
             if kind not in UNEVEN or all(state.n_done == state.n_units for state in states):
+                if measured < forecast:
+                    worked = min(worked, HELD_UP * measured * seconds / forecast)
                 seconds, forecast = seconds + worked, forecast + measured
         slowest = max(slowest, *((state.waited - SAVE_SECONDS) / work.first for state in states))
         found.append(Stretch(work, states, done, max(pace, slowest)))
@@ -90,7 +94,7 @@ def by_time(seconds: float, due: float) -> float:
     """How much of some work of `due` seconds counts as done after some seconds: it comes near all, never there."""
     ratio, rest = seconds / due, 1.0 - PLAIN
     if ratio > PLAIN:
-        ratio = min(1.0 - rest * math.exp((PLAIN - ratio) / rest), 1.0 - 1e-6)
+        ratio = min(1.0 - rest * math.exp((PLAIN - ratio) / rest), ALMOST)
     return due * ratio
 
 
@@ -110,7 +114,9 @@ def fraction(run: Run) -> float:
     parts = stretches(run._replace(pace=1.0))
     n_encode = sum(stretch.states[0].kind == "encode" for stretch in parts)  # it comes first
     share = run.encode_share if n_encode else 0.0
-    return share * done_share(parts[:n_encode]) + (1.0 - share) * done_share(parts[n_encode:])
+    found = share * done_share(parts[:n_encode]) + (1.0 - share) * done_share(parts[n_encode:])
+    is_done = all(state.n_done == state.n_units for state in run.states)
+    return 1.0 if is_done else min(found, ALMOST)  # with its last step saved a unit still has to end
 
 
 def done_share(parts: Sequence[Stretch]) -> float:
@@ -123,16 +129,24 @@ def seconds_left(run: Run, workers: float, leg_seconds: float) -> float:
     """Seconds until the run has ended, with so many workers for itself; a part of one if others wait for it too."""
     total = 0.0
     for stretch in stretches(run):
-        open_ = [
-            max(state.n_units * stretch.work.seconds - saved(state, stretch.work), 0.0) for state in stretch.states
-        ]
-        left = [
-            stretch.pace * (rest - by_time(max(state.waited, state.unsaved) / stretch.pace, rest) if rest else 0.0)
-            for state, rest in zip(stretch.states, open_, strict=True)
-        ]
+        left = [stretch.pace * rest_of(state, stretch) for state in stretch.states]
         is_pending = all(state.n_begun == 0 and state.waited == 0.0 == state.unsaved for state in stretch.states)
         total += makespan(left, workers, leg_seconds) + LATENCY * is_pending
     return total
+
+
+def rest_of(state: UnitState, stretch: Stretch) -> float:
+    """Seconds of forecast that the units still have to do, as far as their last save and the time since then show.
+
+    No more is done since then than leads to the next save.
+    """
+    work = stretch.work
+    rest = max(state.n_units * work.seconds - saved(state, work), 0.0)
+    due = work.part if state.n_begun else work.first
+    if state.kind == "chain":
+        due += SAVE_SECONDS / stretch.pace
+    due = min(due, rest)
+    return rest - (by_time(max(state.waited, state.unsaved) / stretch.pace, due) if due else 0.0)
 
 
 def makespan(seconds: Sequence[float], workers: float, leg_seconds: float) -> float:

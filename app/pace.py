@@ -21,13 +21,16 @@ MEASURED: dict[str, tuple[float, float]] = {}  # by database: when it was measur
 
 
 def measured_pace(session: Session) -> float:
-    """How many seconds a second of forecast takes here; 1 while that is not known."""
+    """How many seconds a second of forecast takes here; 1 while that is not known.
+
+    It is that of the fastest of the last jobs: what held up the others, such as other programs, may have passed.
+    """
     database = str(session.get_bind().engine.url)
     with LOCK:
         measured_at, pace = MEASURED.get(database, (-FRESH_SECONDS, 1.0))
     if time.monotonic() - measured_at < FRESH_SECONDS:
         return pace
-    pace = pace_of(session, newest_succeeded(session))
+    pace = min((pace_of(session, job) for job in newest_succeeded(session)), default=1.0)
     with LOCK:
         MEASURED[database] = (time.monotonic(), pace)
     return pace
@@ -40,18 +43,17 @@ def newest_succeeded(session: Session) -> list[Job]:
     return list(session.scalars(select(Job).where(Job.id.in_(ids))))
 
 
-def pace_of(session: Session, jobs: list[Job]) -> float:
-    """The pace of some jobs together."""
+def pace_of(session: Session, job: Job) -> float:
+    """The pace of a job."""
+    expected = forecast(sizes_of(session, job), job.settings)
     worked = due = 0.0
-    for job in jobs:
-        expected = forecast(sizes_of(session, job), job.settings)
-        seconds = (
-            select(Unit.kind, func.sum(Unit.seconds))
-            .where(Unit.job_id == job.id, Unit.kind.in_(KINDS), Unit.side.is_(None))
-            .group_by(Unit.kind)
-        )
-        for kind, of_kind in session.execute(seconds):
-            if of_kind:
-                worked, due = worked + of_kind, due + expected.seconds(kind)
+    of_kinds = (
+        select(Unit.kind, func.sum(Unit.seconds))
+        .where(Unit.job_id == job.id, Unit.kind.in_(KINDS), Unit.side.is_(None))
+        .group_by(Unit.kind)
+    )
+    for kind, seconds in session.execute(of_kinds):
+        if seconds:
+            worked, due = worked + seconds, due + expected.seconds(kind)
     low, high = LIMITS
     return min(max(worked / due, low), high) if due else 1.0
