@@ -1,16 +1,21 @@
 """A page of jobs in short: counted in SQL and read by column, so that large settings and many chains cost little."""
 
+import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import BigInteger, ColumnElement, Row, Select, case, cast, func, select
+from sqlalchemy import JSON, Row, Select, case, func, select
+from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import InstrumentedAttribute, Session
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
 
 from app import completion
 from app.api.progress import NO_WORKER, STAGES, Situation, situation, without_worker
 from app.completion import Run, UnitState
-from app.forecast import REFERENCE, Sizes, encode_share, forecast
+from app.forecast import REFERENCE, Sizes, Work, encode_share, forecast
 from app.job_schemas import JobSummary, SummaryLinks, SummaryProgress
 from app.leases import LIVE
 from app.models import Encoding, Job, Unit
@@ -26,19 +31,29 @@ COLUMNS: tuple[InstrumentedAttribute[Any], ...] = (
     Job.started_at,
     Job.finished_at,
 )
-TEXTS = ("model", "kernel")
-NUMBERS = ("sweeps", "burn_in", "chains", "seed")
-CONSTANTS = ("calibrated", "hyperparameters")  # one of them is null
+OF_SETTINGS = ("model", "sweeps", "burn_in", "chains", "seed")
+
+
+class SettingsWithoutText(FunctionElement[dict[str, Any]]):
+    """A job's settings but for `text`, which may hold thousands of stop words: taken out by the database."""
+
+    type = JSON()
+    inherit_cache = True
+
+
+@compiles(SettingsWithoutText, "sqlite")
+def _in_sqlite(element: SettingsWithoutText, compiler: SQLCompiler, **options: Any) -> str:
+    return f"json_remove({compiler.process(element.clauses, **options)}, '$.text')"
+
+
+@compiles(SettingsWithoutText, "postgresql")
+def _in_postgresql(element: SettingsWithoutText, compiler: SQLCompiler, **options: Any) -> str:
+    return f"(CAST({compiler.process(element.clauses, **options)} AS jsonb) - 'text')"
 
 
 def summary_query() -> Select[Any]:
-    """What a summary is made of; of the settings all but `text`, which may be long."""
-    of_settings: list[ColumnElement[Any]] = [
-        *(Job.settings[name].as_string().label(name) for name in TEXTS),
-        *(cast(Job.settings[name].as_string(), BigInteger).label(name) for name in NUMBERS),
-        *(Job.settings[name].label(name) for name in CONSTANTS),
-    ]
-    return select(*COLUMNS, Job.claimed_at, Job.encoding_id, *of_settings)
+    """What a summary is made of."""
+    return select(*COLUMNS, Job.claimed_at, Job.encoding_id, SettingsWithoutText(Job.settings).label("settings"))
 
 
 def summaries(session: Session, jobs: Sequence[Row[Any]], settings: Settings) -> list[JobSummary]:
@@ -50,8 +65,7 @@ def summaries(session: Session, jobs: Sequence[Row[Any]], settings: Settings) ->
     return [
         JobSummary(
             **{column.key: getattr(job, column.key) for column in COLUMNS},
-            model=job.model,
-            **{name: getattr(job, name) for name in NUMBERS},
+            **{name: job.settings[name] for name in OF_SETTINGS},
             progress=progress(job, states[job.id], sizes.get(job.encoding_id, REFERENCE), around, job.id in stranded),
             links=SummaryLinks(self=f"/v1/jobs/{job.id}"),
         )
@@ -93,21 +107,23 @@ def progress(
     job: Row[Any], states: Sequence[tuple[str, UnitState]], sizes: Sizes, around: Situation, is_stranded: bool
 ) -> SummaryProgress:  # fmt: skip
     """How far a job is; until its corpus is encoded the sizes make no difference."""
-    given = settings_of(job)
+    works, share = costs(sizes, json.dumps(job.settings, sort_keys=True))
     unfinished = {state.kind for status, state in states if status != "done"}
     present = [waiting(state, status, job, around.now) for status, state in states]
     return SummaryProgress(
         stage=next((name for kind, name in STAGES.items() if kind in unfinished), "done"),
         sweeps_done=sum(state.n_saved for _, state in states if state.kind == "chain"),
-        sweeps_total=job.sweeps * job.chains,
-        fraction=completion.fraction(Run(present, forecast(sizes, given).works, encode_share(given))),
+        sweeps_total=job.settings["sweeps"] * job.settings["chains"],
+        fraction=completion.fraction(Run(present, works, share)),
         note=NO_WORKER if is_stranded else None,
     )
 
 
-def settings_of(job: Row[Any]) -> Mapping[str, Any]:
-    """The settings that a forecast depends on."""
-    return {name: getattr(job, name) for name in (*TEXTS, *NUMBERS, *CONSTANTS)}
+@lru_cache(maxsize=1_000)
+def costs(sizes: Sizes, settings: str) -> tuple[Mapping[str, Work], float]:
+    """What the kinds of units take under settings given as JSON, and the share of `encode`: many jobs are alike."""
+    given = json.loads(settings)
+    return forecast(sizes, given).works, encode_share(given)
 
 
 def waiting(state: UnitState, status: str, job: Row[Any], now: float) -> UnitState:
