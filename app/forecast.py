@@ -91,7 +91,7 @@ def encode_share(settings: Mapping[str, Any]) -> float:
 
 def encode(sizes: Sizes) -> Work:
     """Texts to tokens, and these sorted."""
-    return Work(OVERHEAD + 0.06 + 8e-7 * sizes.n_tokens)
+    return Work(OVERHEAD + 1.1e-6 * sizes.n_tokens)
 
 
 def padded(n: int) -> int:
@@ -131,7 +131,8 @@ def blocked_sweep(sizes: Sizes, model: Hyperparameters) -> float:
 
 def collapsed_sweep(sizes: Sizes, model: Hyperparameters) -> float:
     """Token by token, with all topics and all categories weighed."""
-    return 1e-3 + sizes.n_tokens * (5e-8 + 1.2e-9 * model.n_topics + 4e-9 * sizes.n_categories)
+    tables = 2e-10 * sizes.n_words * model.n_topics
+    return 1e-3 + tables + sizes.n_tokens * (5e-8 + 1.2e-9 * model.n_topics + 4e-9 * sizes.n_categories)
 
 
 # The calibrated model.
@@ -222,7 +223,7 @@ def chain_start(sizes: Sizes, part: Part, n_atoms: int) -> float:
 def chain_sweep(sizes: Sizes, part: Part, n_atoms: int) -> float:
     """The groups of the atoms, then every document's category."""
     entries = min(n_atoms * part.words, part.tokens)
-    return 1.6e-7 * sizes.n_documents + 5.4e-9 * n_atoms**2 + 3.3e-9 * entries
+    return 3e-4 + 1.6e-7 * sizes.n_documents + 5.4e-9 * n_atoms**2 + 3.3e-9 * entries
 
 
 def answers(sizes: Sizes, part: Part) -> float:
