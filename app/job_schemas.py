@@ -66,7 +66,7 @@ class Links(BaseModel):
     categories: str
     documents: str
     audit: str | None = Field(description="Null for a job whose model audits no labels.")
-    topics: str | None = Field(description="Null for a job whose model tells no topics.")
+    topics: str | None = Field(description="Null for a job whose model reports no topics.")
     power_test: str | None = Field(description="Null for a job whose model has no power test.")
 
 

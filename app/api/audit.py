@@ -67,7 +67,7 @@ def of_audit(category: type[Category]) -> ColumnElement[bool]:
 
 
 def audited_out(audit: Audit, key: str, label: str, suggested: str | None) -> AuditedOut:
-    """A doubtful label as HTTP tells of it."""
+    """A doubtful label as HTTP reports it."""
     suggestion = None
     if suggested is not None and audit.suggested is not None and audit.suggested_probability is not None:
         suggestion = SuggestionOut(category=audit.suggested, name=suggested, probability=audit.suggested_probability)

@@ -67,7 +67,7 @@ def get_power_test(job_id: JobId, readers: Readers) -> PowerTestOut:
 
 
 def hidden_out(category: int, found: dict[str, Any], names: list[str]) -> HiddenOut:
-    """What became of a hidden category as HTTP tells of it; the sampler's number of no category is -1."""
+    """What became of a hidden category as HTTP reports it; the sampler's number of no category is -1."""
     taken_for = found["taken_for"]
     told = {**found, "taken_for": names[taken_for] if taken_for >= 0 else None}
     return HiddenOut(category=category, name=names[category], noticed=found["found"] >= NOTICED, **told)

@@ -50,7 +50,7 @@ class Situation(NamedTuple):
 
 
 def describe(session: Session, jobs: Sequence[Job], settings: Settings) -> list[JobOut]:
-    """The jobs as HTTP has them, in the same order."""
+    """The jobs as HTTP reports them, in the same order."""
     around = situation(session, settings)
     stranded = without_worker(session, {job.id for job in jobs if job.status in LIVE}, around)
     return [
@@ -88,7 +88,7 @@ def without_worker(session: Session, live: set[str], around: Situation) -> set[s
 def job_out(
     job: Job, units: Sequence[Unit], expected: Forecast, around: Situation, note: str | None
 ) -> JobOut:  # fmt: skip
-    """A job and its units as HTTP has them."""
+    """A job and its units as HTTP reports them."""
     address = f"/v1/jobs/{job.id}"
     return JobOut.model_validate(
         {
@@ -109,7 +109,7 @@ def job_out(
 
 
 def forecast_out(expected: Forecast, model: str, around: Situation) -> ForecastOut:
-    """The forecast of a job of which nothing is done, as HTTP has it."""
+    """The forecast of a job of which nothing is done, as HTTP reports it."""
     kinds = ("encode", *PREPARATIONS[model], *["chain"] * expected.n_chains, "conclude")
     run = Run([UnitState(kind, 1, 0, 0, 0, 0.0) for kind in kinds], expected.works, 0.0, around.pace)
     alone = completion.seconds_left(run, max(around.n_workers, 1), around.leg_seconds)

@@ -120,7 +120,7 @@ def find_concluded_job(session: Session, job_id: str) -> Job:
 
 
 def category_out(category: Category) -> CategoryOut:
-    """A category as HTTP tells of it."""
+    """A category as HTTP reports it."""
     return CategoryOut(
         category=category.category,
         name=category.name,
@@ -213,7 +213,7 @@ def of_answer(category: type[Category]) -> ColumnElement[bool]:
 
 
 def document_out(answer: Answer, key: str, first: Category | None, second: Category | None) -> DocumentOut:
-    """A document's answer as HTTP tells of it, with its category and the second choice."""
+    """A document's answer as HTTP reports it, with its category and the second choice."""
     return DocumentOut(
         key=key,
         category=answer.category,

@@ -51,6 +51,6 @@ def by_topic(categories: Sequence[Category]) -> dict[int, list[CategoryOfTopic]]
 
 
 def topic_out(topic: Topic, categories: list[CategoryOfTopic]) -> TopicOut:
-    """A topic as HTTP tells of it."""
+    """A topic as HTTP reports it."""
     words = [TopicWord.model_validate(word) for word in topic.top_words]
     return TopicOut(topic=topic.topic, share=topic.share, top_words=words, categories=categories)
