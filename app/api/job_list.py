@@ -12,9 +12,10 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
-from app import completion
-from app.api.progress import NO_WORKER, STAGES, Situation, situation, without_worker
+from app import completion, presence
+from app.api.progress import NO_WORKER, STAGES, without_worker
 from app.completion import Run, UnitState
+from app.db import now
 from app.forecast import REFERENCE, Sizes, Work, encode_share, forecast
 from app.job_schemas import JobSummary, SummaryLinks, SummaryProgress
 from app.leases import LIVE
@@ -58,15 +59,17 @@ def summary_query() -> Select[Any]:
 
 def summaries(session: Session, jobs: Sequence[Row[Any]], settings: Settings) -> list[JobSummary]:
     """The jobs in short, in the same order; `jobs` are rows of `summary_query`."""
-    around = situation(session, settings)
-    stranded = without_worker(session, {job.id for job in jobs if job.status in LIVE}, around)
+    at = session.scalar(select(now())) or 0.0
+    stranded = without_worker(
+        session, {job.id for job in jobs if job.status in LIVE}, presence.alive(session, settings), at
+    )
     states = states_of(session, [job.id for job in jobs])
     sizes = sizes_by_encoding(session, {job.encoding_id for job in jobs if job.encoding_id is not None})
     return [
         JobSummary(
             **{column.key: getattr(job, column.key) for column in COLUMNS},
             **{name: job.settings[name] for name in OF_SETTINGS},
-            progress=progress(job, states[job.id], sizes.get(job.encoding_id, REFERENCE), around, job.id in stranded),
+            progress=progress(job, states[job.id], sizes.get(job.encoding_id, REFERENCE), at, job.id in stranded),
             links=SummaryLinks(self=f"/v1/jobs/{job.id}"),
         )
         for job in jobs
@@ -104,12 +107,12 @@ def sizes_by_encoding(session: Session, encoding_ids: set[int]) -> dict[int | No
 
 
 def progress(
-    job: Row[Any], states: Sequence[tuple[str, UnitState]], sizes: Sizes, around: Situation, is_stranded: bool
+    job: Row[Any], states: Sequence[tuple[str, UnitState]], sizes: Sizes, at: float, is_stranded: bool
 ) -> SummaryProgress:  # fmt: skip
     """How far a job is; until its corpus is encoded the sizes make no difference."""
     works, share = costs(sizes, json.dumps(job.settings, sort_keys=True))
     unfinished = {state.kind for status, state in states if status != "done"}
-    present = [waiting(state, status, job, around.now) for status, state in states]
+    present = [waiting(state, status, job, at) for status, state in states]
     return SummaryProgress(
         stage=next((name for kind, name in STAGES.items() if kind in unfinished), "done"),
         sweeps_done=sum(state.n_saved for _, state in states if state.kind == "chain"),
@@ -126,8 +129,8 @@ def costs(sizes: Sizes, settings: str) -> tuple[Mapping[str, Work], float]:
     return forecast(sizes, given).works, encode_share(given)
 
 
-def waiting(state: UnitState, status: str, job: Row[Any], now: float) -> UnitState:
+def waiting(state: UnitState, status: str, job: Row[Any], at: float) -> UnitState:
     """The state with the time since a worker turned to the job, if nothing is saved of it; as `progress.unit_state`."""
     if status != "running" or state.n_begun or job.status not in LIVE or job.claimed_at is None:
         return state
-    return state._replace(waited=max(now - job.claimed_at, 0.0))
+    return state._replace(waited=max(at - job.claimed_at, 0.0))

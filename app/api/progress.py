@@ -52,7 +52,7 @@ class Situation(NamedTuple):
 def describe(session: Session, jobs: Sequence[Job], settings: Settings) -> list[JobOut]:
     """The jobs as HTTP reports them, in the same order."""
     around = situation(session, settings)
-    stranded = without_worker(session, {job.id for job in jobs if job.status in LIVE}, around)
+    stranded = without_worker(session, {job.id for job in jobs if job.status in LIVE}, around.n_workers, around.now)
     return [
         job_out(
             job,
@@ -77,11 +77,11 @@ def situation(session: Session, settings: Settings) -> Situation:
     )
 
 
-def without_worker(session: Session, live: set[str], around: Situation) -> set[str]:
+def without_worker(session: Session, live: set[str], n_workers: int, at: float) -> set[str]:
     """Ids of the live jobs that nobody works on and nobody will, as things are."""
-    if not live or around.n_workers:
+    if not live or n_workers:
         return set()
-    held = select(Unit.job_id).where(Unit.job_id.in_(live), Unit.status == "running", Unit.lease_until > around.now)
+    held = select(Unit.job_id).where(Unit.job_id.in_(live), Unit.status == "running", Unit.lease_until > at)
     return live - set(session.scalars(held))
 
 
@@ -163,7 +163,7 @@ def unit_state(unit: Unit, job: Job, around: Situation) -> UnitState:
     """What progress sees of a unit.
 
     A unit that has not saved anything has waited since a worker last turned to the job, at least. Each save and each
-    heartbeat sets the lease anew, so that the lease has the time of the last one.
+    heartbeat sets the lease again, so that the lease has the time of the last one.
     """
     is_done, is_begun = unit.status == "done", unit.n_sweeps > 0
     waited = unsaved = 0.0

@@ -29,7 +29,7 @@ def get_topics(job_id: JobId, readers: Readers) -> Response:
     with readers.begin() as session:
         job = find_concluded_job(session, job_id)
         if job.settings["model"] not in WITH_TOPICS:
-            raise NoTopics(f"job {job_id} has the model {job.settings['model']}; only a calibrated job tells topics")
+            raise NoTopics(f"job {job_id} has the model {job.settings['model']}; only a calibrated job reports topics")
         present = select(Topic).where(Topic.job_id == job_id, Topic.edition == job.edition)
         topics = session.scalars(present.order_by(Topic.topic)).all()
         categories = categories_of(session, job)
