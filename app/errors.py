@@ -177,6 +177,16 @@ class InternalError(ServiceError):
     status = HTTPStatus.INTERNAL_SERVER_ERROR
 
 
+class JobTooLarge(ServiceError):
+    """The job would take more time or memory than the operator allows."""
+
+
+class TooManyJobs(ServiceError):
+    """As many jobs are queued or running as the operator allows; try again later."""
+
+    status = HTTPStatus.TOO_MANY_REQUESTS
+
+
 class LeaseLost(Exception):
     """The leg no longer holds its unit: nothing that it did since its last save may be written."""
 

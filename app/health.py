@@ -5,13 +5,19 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
 from app import disk, presence, queue
-from app.db import Database, head_revision, schema_revision
+from app.db import Database, head_revision, now, schema_revision
+from app.leases import LIVE
+from app.models import Job, SideRun, Unit
 from app.settings import Settings
 
 BROKER_SECONDS = 5.0  # for which what is known of the broker holds
 NO_WORKER = "no worker is running: start one with `newfound worker`"
 NO_BROKER = "the broker does not answer: jobs wait until it does"
+BUSY = "all workers are at work on other jobs: this one waits for its turn"
 
 
 class Broker:
@@ -23,10 +29,13 @@ class Broker:
     def __init__(self, look: Callable[[], int | None] = queue.calls_waiting) -> None:
         self.look, self.lock = look, threading.Lock()
         self.answers: bool | None = None
+        self.url: str | None = None  # of the broker that was asked
         self.seen_at = 0.0
 
     def is_there(self) -> bool:
         """Whether it answered when it was last asked; if that is a while ago, it is asked again meanwhile."""
+        if self.url != queue.celery.conf.broker_url:
+            self.answers, self.url = None, queue.celery.conf.broker_url
         if self.answers is None:
             self.ask()
         elif time.monotonic() - self.seen_at > BROKER_SECONDS and not self.lock.locked():
@@ -42,6 +51,9 @@ class Broker:
                 self.lock.release()
 
 
+broker = Broker()  # one a process, as Celery's application is
+
+
 class Health(NamedTuple):
     """How the service is; `faults` names what is not well, with the reason."""
 
@@ -50,7 +62,7 @@ class Health(NamedTuple):
     faults: dict[str, str]
 
 
-def examine(database: Database, settings: Settings, broker: Broker) -> Health:
+def examine(database: Database, settings: Settings) -> Health:
     """Look at each part. Raises what the database raises if it does not answer."""
     revision, head = schema_revision(database) or "none", head_revision()
     with database.readers.begin() as session:
@@ -62,3 +74,26 @@ def examine(database: Database, settings: Settings, broker: Broker) -> Health:
         "disk": disk.shortage(settings),
     }
     return Health(revision, workers, {name: reason for name, reason in reasons.items() if reason is not None})
+
+
+def why_jobs_wait(session: Session, settings: Settings) -> str | None:
+    """Why a job that is live and on which nobody works is not progressing; None if a worker is about to claim it."""
+    notes = presence.notes(session, settings)
+    if not notes:
+        return NO_WORKER
+    if all(notes):
+        return notes[0]
+    at_work = select(func.count()).select_from(Unit).where(Unit.status == "running", Unit.lease_until > now())
+    if (session.scalar(at_work) or 0) >= len(notes):
+        return BUSY
+    return disk.shortage(settings, share=0.5) or (None if broker.is_there() else NO_BROKER)
+
+
+def unattended(session: Session, job_ids: set[str]) -> set[str]:
+    """Those of some jobs on which nobody works, although they or a side run of theirs are live."""
+    if not job_ids:
+        return set()
+    main = select(Job.id).where(Job.id.in_(job_ids), Job.status.in_(LIVE))
+    side = select(SideRun.job_id).where(SideRun.job_id.in_(job_ids), SideRun.status.in_(LIVE))
+    held = select(Unit.job_id).where(Unit.job_id.in_(job_ids), Unit.status == "running", Unit.lease_until > now())
+    return {*session.scalars(main), *session.scalars(side)} - set(session.scalars(held))

@@ -205,9 +205,9 @@ def find_run(session: Session, run: Run) -> tuple[Job, str]:
     return job, status
 
 
-def side_runs(session: Session, job_ids: Sequence[str]) -> Sequence[SideRun]:
-    """The side runs of some jobs."""
-    return session.scalars(select(SideRun).where(SideRun.job_id.in_(job_ids)).order_by(SideRun.created_at)).all()
+def side_runs(session: Session, job_id: str) -> Sequence[SideRun]:
+    """The side runs of a job."""
+    return session.scalars(select(SideRun).where(SideRun.job_id == job_id)).all()
 
 
 def unfinished_job(session: Session, corpus_id: str) -> str | None:

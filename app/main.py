@@ -14,7 +14,6 @@ from app.api import audit, corpora, health, jobs, power, results, topics
 from app.api.common import problems
 from app.errors import BadRequest, MalformedRequest, MisdirectedRequest, StorageFull, UnsupportedBody
 from app.front_door import FrontDoor
-from app.health import Broker
 from app.problems import render_errors
 from app.schemas import Problem
 from app.settings import Settings
@@ -60,7 +59,6 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )
     app.state.settings = settings
     app.state.database = database
-    app.state.broker = Broker()
     for part in (corpora, jobs, results, topics, audit, power, health):
         app.include_router(part.router, responses=ANYWHERE)
     app.add_middleware(FrontDoor, routes=app.routes, settings=settings)

@@ -66,7 +66,7 @@ def problem_of(error: ServiceError, instance: str) -> dict[str, Any]:
 def refusal(request: Request, error: ServiceError) -> ProblemResponse:
     """The answer to a request that the service refuses."""
     response = ProblemResponse(problem_of(error, request.url.path), error.status)
-    if error.status == HTTPStatus.SERVICE_UNAVAILABLE:
+    if error.status in (HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.TOO_MANY_REQUESTS):
         response.headers["Retry-After"] = RETRY_SECONDS
     return response
 

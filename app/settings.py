@@ -49,6 +49,11 @@ class Settings(BaseSettings):
     encodings_folder: Path | None = None  # default: in the data folder; where workers map encoded corpora from
     max_encodings_bytes: int = Field(default=2**35, ge=0)  # there; the last one stays whatever its size
 
+    max_live_jobs: int = Field(default=500, ge=1)  # queued or running at once, side runs included
+    max_live_units: int = Field(default=10_000, ge=1)  # of work that these jobs still have to do
+    max_job_seconds: float = Field(default=1e6, gt=0)  # of work of one worker, by the forecast
+    max_job_bytes: int = Field(default=2**35, ge=1)  # memory of a worker, by the forecast
+
     max_upload_bytes: int = Field(default=2**30, ge=1)
     max_document_bytes: int = Field(default=2**20, ge=1)
     min_free_bytes: int = Field(default=2**28, ge=0)  # on the disk of an embedded database, and of encoded corpora

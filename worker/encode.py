@@ -8,7 +8,10 @@ from functools import partial
 
 from sqlalchemy.orm import Session
 
+from app.corpus_sample import no_word_left
+from app.errors import NothingToCategorize
 from sampler import text
+from sampler.corpus import UNLABELED, Corpus
 from worker import encodings, store
 from worker.corpus_file import CorpusFileError
 from worker.encodings import Draft
@@ -24,7 +27,14 @@ def encode(leg: Leg) -> list[int]:
         is_there = encodings.find(session, leg.job) is not None
     if not is_there:
         store_encoding(leg)
+    check_usable(leg, stored_corpus(leg).corpus)
     return leg.write(partial(save_encode, leg))
+
+
+def check_usable(leg: Leg, corpus: Corpus) -> None:
+    """Raise NothingToCategorize, with what to do, if no unlabeled document keeps a word: no answer could be given."""
+    if not bool(((corpus.labels == UNLABELED) & (corpus.lengths > 0)).any()):
+        raise NothingToCategorize(no_word_left(leg.job.corpus_id, store.text_options(leg.job)))
 
 
 def store_encoding(leg: Leg) -> None:

@@ -2,12 +2,13 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 from pydantic import Field, FiniteFloat, TypeAdapter
 from sqlalchemy import ColumnElement, and_, select, tuple_
 from sqlalchemy.orm import aliased
 
 from app.api.common import PAGE, Cursor, JobId, Limit, Readers, from_cursor, problems, to_cursor
+from app.api.long_answers import written
 from app.api.results import find_concluded_job
 from app.errors import JobNotFound, MalformedRequest, NoAudit, ResultsNotReady
 from app.lifecycle import AUDITING
@@ -23,9 +24,10 @@ Place = TypeAdapter(tuple[FiniteFloat, Annotated[int, Field(ge=0, le=2**63 - 1)]
     "/audit",
     operation_id="get_audit",
     summary="Read the doubtful labels",
+    response_model=AuditPage,
     responses=problems(JobNotFound, ResultsNotReady, NoAudit, MalformedRequest),
 )
-def get_audit(job_id: JobId, readers: Readers, cursor: Cursor = None, limit: Limit = PAGE) -> AuditPage:
+def get_audit(job_id: JobId, readers: Readers, cursor: Cursor = None, limit: Limit = PAGE) -> Response:
     """Read the labeled documents whose label is unlikely by what the other labels teach, the most unlikely first.
 
     Their labels are kept: it is for the client to change them.
@@ -49,9 +51,11 @@ def get_audit(job_id: JobId, readers: Readers, cursor: Cursor = None, limit: Lim
         rows = session.execute(query.where(Audit.edition == job.edition)).all()
     more = len(rows) > limit
     rows = rows[:limit]
-    return AuditPage(
-        documents=[audited_out(audit, key, str(label), name) for audit, key, label, name in rows],
-        next=to_cursor((rows[-1][0].probability, rows[-1][0].document_id)) if more else None,
+    return written(
+        AuditPage(
+            documents=[audited_out(audit, key, str(label), name) for audit, key, label, name in rows],
+            next=to_cursor((rows[-1][0].probability, rows[-1][0].document_id)) if more else None,
+        )
     )
 
 
@@ -63,7 +67,7 @@ def of_audit(category: type[Category]) -> ColumnElement[bool]:
 
 
 def audited_out(audit: Audit, key: str, label: str, suggested: str | None) -> AuditedOut:
-    """A doubtful label as HTTP tells of it."""
+    """A doubtful label as HTTP reports it."""
     suggestion = None
     if suggested is not None and audit.suggested is not None and audit.suggested_probability is not None:
         suggestion = SuggestionOut(category=audit.suggested, name=suggested, probability=audit.suggested_probability)

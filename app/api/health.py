@@ -40,7 +40,7 @@ def get_liveness() -> None:
 
 def examined(request: Request, settings: ServiceSettings) -> Health:
     """How the service is now."""
-    return examine(database(request), settings, request.app.state.broker)
+    return examine(database(request), settings)
 
 
 def health_out(found: Health) -> HealthOut:

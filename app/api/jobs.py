@@ -1,11 +1,14 @@
 """Jobs: submit, follow, cancel, pause, resume, extend."""
 
 from http import HTTPStatus
-from typing import Annotated
+from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query, Response
-from sqlalchemy import select, tuple_
+from anyio import CapacityLimiter, to_thread
+from anyio.lowlevel import RunVar
+from fastapi import APIRouter, Path, Query, Response
+from sqlalchemy import tuple_
 from sqlalchemy.orm import Session, sessionmaker
+from starlette.concurrency import run_in_threadpool
 
 from app import lifecycle, queue
 from app.api.common import (
@@ -28,7 +31,10 @@ from app.api.common import (
     rendered,
     to_cursor,
 )
+from app.api.job_list import summaries, summary_query
 from app.api.progress import describe
+from app.corpus_sample import check_usable, read_sample
+from app.corpus_sizes import expected_sizes, sizes_of
 from app.errors import (
     BodyTooLarge,
     CorpusNotFound,
@@ -38,20 +44,27 @@ from app.errors import (
     JobNotFound,
     JobNotPausable,
     JobNotResumable,
+    JobTooLarge,
     MalformedRequest,
     NothingToCategorize,
+    SideRunNotFound,
+    TooManyJobs,
 )
+from app.forecast import forecast
+from app.idempotency import Answer, Once
 from app.job_schemas import JobOut, JobPage
 from app.job_settings import ExtensionIn, JobIn
-from app.leases import LIVE, Run
-from app.models import Document, Job
+from app.leases import EXTENSION, LIVE, POWER, Run
+from app.limits import check_room, check_size
+from app.models import Job
 from app.schemas import CORPUS_ID, Status
-from sampler.text import TextOptions, has_usable_word
+from app.settings import Settings
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 
 POLL_SECONDS = "1"  # when to ask again for a live job
-ROWS_AT_ONCE = 1_000
+CHECKS_AT_ONCE = 2
+CHECKS: RunVar[CapacityLimiter] = RunVar("checks of jobs")
 
 
 @router.post(
@@ -60,49 +73,69 @@ ROWS_AT_ONCE = 1_000
     summary="Queue a job",
     status_code=HTTPStatus.ACCEPTED,
     response_model=JobOut,
-    responses=problems(CorpusNotFound, NothingToCategorize, BodyTooLarge, MalformedRequest, IdempotencyKeyReused),
+    responses=problems(
+        CorpusNotFound,
+        NothingToCategorize,
+        JobTooLarge,
+        TooManyJobs,
+        BodyTooLarge,
+        MalformedRequest,
+        IdempotencyKeyReused,
+    ),
     max_body_size=MAX_BODY_BYTES,
 )
-def submit_job(body: JobIn, once: Keyed, sessions: Sessions, readers: Readers, settings: ServiceSettings) -> Response:
+async def submit_job(
+    body: JobIn, once: Keyed, sessions: Sessions, readers: Readers, settings: ServiceSettings
+) -> Response:  # fmt: skip
     """Queue a job that gives each unlabeled document of a corpus a category, known or new."""
     check_corpus_id(body.corpus_id)
+    kept = await run_in_threadpool(find_answer, once, readers)
+    if kept is None:
+        # Its turn is waited for without a thread: however many jobs come at once, others are answered.
+        await to_thread.run_sync(check_job, body, readers, settings, limiter=checks())
+        kept = await run_in_threadpool(submit, body, once, sessions, settings)
+    return rendered(kept)
+
+
+def find_answer(once: Once, readers: sessionmaker[Session]) -> Answer | None:
+    """The answer that an earlier request under this key got."""
     with readers.begin() as session:
-        kept = once.find(session)
-    if kept is not None:
-        return rendered(kept)
-    check_usable(readers, body.corpus_id, body.text.options())
+        return once.find(session)
+
+
+def check_job(body: JobIn, readers: sessionmaker[Session], settings: Settings) -> None:
+    """Raise NothingToCategorize if the job could answer no document, JobTooLarge if it would take too much."""
+    with readers.begin() as session:
+        version = find_corpus(session, body.corpus_id).version
+        sample = read_sample(session, body.corpus_id)
+        check_usable(session, body.corpus_id, sample, body.text.options())
+        sizes = expected_sizes(session, body.corpus_id, version, body.settings()["text"], sample)
+    expected = forecast(sizes, body.settings())
+    check_size("the job", expected.job_seconds, expected.peak_bytes, settings)
+
+
+def submit(body: JobIn, once: Once, sessions: sessionmaker[Session], settings: Settings) -> Answer:
+    """Queue the job, unless another request under the same key has done so; wake a worker."""
     unit_ids: list[int] = []
     with sessions.begin() as session:
         kept = once.begin(session)
         if kept is None:
             job, unit_ids = lifecycle.submit(session, body.corpus_id, body.settings())
+            check_room(session, settings)
             [told] = describe(session, [job], settings)
             made = answer(HTTPStatus.ACCEPTED, told, Location=told.links.self, Retry_After=POLL_SECONDS)
             kept = once.end(session, made)
     queue.wake(sessions, unit_ids)
-    return rendered(kept)
+    return kept
 
 
-def check_usable(readers: sessionmaker[Session], corpus_id: str, options: TextOptions) -> None:
-    """Raise NothingToCategorize, with what to do, if a job over the corpus could answer no document."""
-    documents = select(Document.text, Document.label.is_(None)).where(Document.corpus_id == corpus_id)
-    with readers.begin() as session:
-        find_corpus(session, corpus_id)
-        if not session.scalar(select(documents.exists())):
-            raise NothingToCategorize(f"corpus {corpus_id} holds no documents: upload some first")
-        if not session.scalar(select(documents.where(Document.label.is_(None)).exists())):
-            raise NothingToCategorize(
-                f"corpus {corpus_id} holds no unlabeled documents: upload what is to be categorized"
-            )
-        # Closed by `with`: the search stops at the first hit, mostly long before the last row.
-        with session.execute(documents.order_by(Document.id).execution_options(yield_per=ROWS_AT_ONCE)) as rows:
-            is_usable = has_usable_word(((text, is_unlabeled) for text, is_unlabeled in rows), options)
-        if not is_usable:
-            raise NothingToCategorize(
-                f"no unlabeled document of corpus {corpus_id} keeps a word under these text options: "
-                f"lower min_document_frequency (now {options.min_document_frequency}) or "
-                f"min_word_length (now {options.min_word_length}), or drop fewer stop words"
-            )
+def checks() -> CapacityLimiter:
+    """Who may check a job now: a few at a time, of each event loop."""
+    try:
+        return CHECKS.get()
+    except LookupError:
+        CHECKS.set(CapacityLimiter(CHECKS_AT_ONCE))
+        return CHECKS.get()
 
 
 @router.get(
@@ -121,9 +154,9 @@ def list_jobs(
     cursor: Cursor = None,
     limit: Limit = PAGE,
 ) -> JobPage:
-    """List the jobs, newest first."""
+    """List the jobs in short, newest first; each one's address has its settings in full and its chains."""
     after = from_cursor(cursor, NewestFirst)
-    query = select(Job).order_by(Job.created_at.desc(), Job.id.desc()).limit(limit + 1)
+    query = summary_query().order_by(Job.created_at.desc(), Job.id.desc()).limit(limit + 1)
     if status is not None:
         query = query.where(Job.status == status)
     if corpus_id is not None:
@@ -131,11 +164,10 @@ def list_jobs(
     if after is not None:
         query = query.where(tuple_(Job.created_at, Job.id) < after)
     with readers.begin() as session:
-        jobs = list(session.scalars(query))
-        more = len(jobs) > limit
-        jobs = jobs[:limit]
-        answers = describe(session, jobs, settings)
-    return JobPage(jobs=answers, next=to_cursor((jobs[-1].created_at, jobs[-1].id)) if more else None)
+        rows = session.execute(query).all()
+        listed = summaries(session, rows[:limit], settings)
+    last = rows[limit - 1] if len(rows) > limit else None
+    return JobPage(jobs=listed, next=to_cursor((last.created_at, last.id)) if last else None)
 
 
 @router.get(
@@ -145,11 +177,11 @@ def list_jobs(
     responses=problems(JobNotFound),
 )
 def get_job(job_id: JobId, readers: Readers, settings: ServiceSettings, response: Response) -> JobOut:
-    """Follow a job: its status, progress, rate and time left. A live job says when to ask again."""
+    """Follow a job: its status, progress, rate and time left. A job that is at work says when to ask again."""
     with readers.begin() as session:
         job = lifecycle.find_job(session, job_id)
         [told] = describe(session, [job], settings)
-    if told.status in LIVE:
+    if any(run is not None and run.status in LIVE for run in (told, told.extension, told.power_test)):
         response.headers["Retry-After"] = POLL_SECONDS
     return told
 
@@ -187,12 +219,13 @@ def pause_job(job_id: JobId, sessions: Sessions, settings: ServiceSettings) -> J
     operation_id="resume_job",
     summary="Resume a job",
     status_code=HTTPStatus.ACCEPTED,
-    responses=problems(JobNotFound, JobNotResumable),
+    responses=problems(JobNotFound, JobNotResumable, TooManyJobs),
 )
 def resume_job(job_id: JobId, sessions: Sessions, settings: ServiceSettings, response: Response) -> JobOut:
-    """Queue a paused, cancelled or failed job again; it goes on from its last checkpoints."""
+    """Queue a paused, cancelled or failed job again; it continues from its last checkpoints."""
     with sessions.begin() as session:
         job, unit_ids = lifecycle.resume(session, Run(job_id))
+        check_room(session, settings)
         [told] = describe(session, [job], settings)
     queue.wake(sessions, unit_ids)
     return queued(told, response)
@@ -203,24 +236,81 @@ def resume_job(job_id: JobId, sessions: Sessions, settings: ServiceSettings, res
     operation_id="extend_job",
     summary="Extend a job",
     status_code=HTTPStatus.ACCEPTED,
-    responses=problems(JobNotFound, JobNotExtendable, BodyTooLarge, MalformedRequest),
+    responses=problems(JobNotFound, JobNotExtendable, JobTooLarge, TooManyJobs, BodyTooLarge, MalformedRequest),
     max_body_size=MAX_BODY_BYTES,
 )
 def extend_job(
     job_id: JobId, body: ExtensionIn, sessions: Sessions, settings: ServiceSettings, response: Response
 ) -> JobOut:
-    """Queue a succeeded job again for more sweeps. It goes on from where it was, with the same burn-in, and ends
-    as if it had been submitted with all its sweeps; until then it has no results.
+    """Begin an extension of a succeeded job: more sweeps. It continues from where it was, with the same burn-in, and
+    ends as if it had been submitted with all its sweeps. Until then the job stays as it is, and so do its results.
     """
     with sessions.begin() as session:
         job, unit_ids = lifecycle.extend(session, job_id, body.sweeps)
+        expected = forecast(sizes_of(session, job), {**job.settings, "sweeps": body.sweeps})
+        seconds = expected.seconds("chain") + expected.seconds("conclude")
+        check_size("the extension", seconds, expected.peak_bytes, settings)
+        check_room(session, settings)
+        [told] = describe(session, [job], settings)
+    queue.wake(sessions, unit_ids)
+    return queued(told, response)
+
+
+SideRunName = Annotated[
+    Literal["extension", "power-test"], Path(description="The side run of a succeeded job that is meant.")
+]
+SIDES: dict[str, str] = {"extension": EXTENSION, "power-test": POWER}
+
+
+@router.post(
+    "/{job_id}/{side_run}/cancel",
+    operation_id="cancel_side_run",
+    summary="Cancel an extension or a power test",
+    responses=problems(JobNotFound, SideRunNotFound, JobFinished),
+)
+def cancel_side_run(job_id: JobId, side_run: SideRunName, sessions: Sessions, settings: ServiceSettings) -> JobOut:
+    """Cancel it alone: the job stays succeeded, with its results. It keeps what it has, so it can be resumed."""
+    with sessions.begin() as session:
+        job = lifecycle.cancel(session, Run(job_id, SIDES[side_run]))
+        [told] = describe(session, [job], settings)
+    return told
+
+
+@router.post(
+    "/{job_id}/{side_run}/pause",
+    operation_id="pause_side_run",
+    summary="Pause an extension or a power test",
+    responses=problems(JobNotFound, SideRunNotFound, JobNotPausable),
+)
+def pause_side_run(job_id: JobId, side_run: SideRunName, sessions: Sessions, settings: ServiceSettings) -> JobOut:
+    """Pause it alone, until it is resumed."""
+    with sessions.begin() as session:
+        job = lifecycle.pause(session, Run(job_id, SIDES[side_run]))
+        [told] = describe(session, [job], settings)
+    return told
+
+
+@router.post(
+    "/{job_id}/{side_run}/resume",
+    operation_id="resume_side_run",
+    summary="Resume an extension or a power test",
+    status_code=HTTPStatus.ACCEPTED,
+    responses=problems(JobNotFound, SideRunNotFound, JobNotResumable, TooManyJobs),
+)
+def resume_side_run(
+    job_id: JobId, side_run: SideRunName, sessions: Sessions, settings: ServiceSettings, response: Response
+) -> JobOut:
+    """Queue a paused, cancelled or failed one again; it continues from where it was."""
+    with sessions.begin() as session:
+        job, unit_ids = lifecycle.resume(session, Run(job_id, SIDES[side_run]))
+        check_room(session, settings)
         [told] = describe(session, [job], settings)
     queue.wake(sessions, unit_ids)
     return queued(told, response)
 
 
 def queued(told: JobOut, response: Response) -> JobOut:
-    """Say where and when to follow a job that is queued again."""
+    """Say where and when to follow a job that has work to do again."""
     response.headers["Location"] = told.links.self
     response.headers["Retry-After"] = POLL_SECONDS
     return told

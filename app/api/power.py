@@ -10,14 +10,19 @@ from app import lifecycle, queue
 from app.api.common import JobId, Readers, ServiceSettings, Sessions, problems
 from app.api.jobs import queued
 from app.api.progress import describe
-from app.errors import JobNotFound, JobNotTestable, NoPowerTest
+from app.corpus_sizes import sizes_of
+from app.errors import JobNotFound, JobNotTestable, JobTooLarge, NoPowerTest, TooManyJobs
+from app.forecast import forecast
 from app.job_schemas import JobOut
+from app.limits import check_room, check_size
 from app.models import Encoding, PowerStep, Unit
 from app.result_schemas import NOTICED, HiddenOut, PowerTestOut
 
 router = APIRouter(prefix="/v1/jobs/{job_id}", tags=["results"])
 
-DONE: dict[int | str, dict[str, Any]] = {200: {"model": JobOut, "description": "It has been tested before"}}
+DONE: dict[int | str, dict[str, Any]] = {
+    200: {"model": JobOut, "description": "It is under way, or has been tested before"}
+}
 
 
 @router.post(
@@ -25,15 +30,20 @@ DONE: dict[int | str, dict[str, Any]] = {200: {"model": JobOut, "description": "
     operation_id="test_power",
     summary="Test the power of a job",
     status_code=HTTPStatus.ACCEPTED,
-    responses=DONE | problems(JobNotFound, JobNotTestable),
+    responses=DONE | problems(JobNotFound, JobNotTestable, JobTooLarge, TooManyJobs),
 )
 def test_power(job_id: JobId, sessions: Sessions, settings: ServiceSettings, response: Response) -> JobOut:
-    """Queue a succeeded job again to hide each known category in turn, and see whether it is found again.
+    """Begin to hide each known category of a succeeded job in turn, to see whether it is found again.
 
-    Its results stay and can be read meanwhile. A job that has been tested is answered as it is.
+    The job stays as it is, and so do its results. One that was cancelled or failed goes on; one that is under way or
+    done is answered as it is.
     """
     with sessions.begin() as session:
         job, unit_ids = lifecycle.begin_power_test(session, job_id)
+        if unit_ids:
+            expected = forecast(sizes_of(session, job), job.settings)
+            check_size("the power test", expected.seconds("power"), expected.peak_bytes, settings)
+            check_room(session, settings)
         [told] = describe(session, [job], settings)
     if not unit_ids:
         response.status_code = HTTPStatus.OK
@@ -60,7 +70,7 @@ def get_power_test(job_id: JobId, readers: Readers) -> PowerTestOut:
 
 
 def hidden_out(category: int, found: dict[str, Any], names: list[str]) -> HiddenOut:
-    """What became of a hidden category as HTTP tells of it; the sampler's number of no category is -1."""
+    """What became of a hidden category as HTTP reports it; the sampler's number of no category is -1."""
     taken_for = found["taken_for"]
     told = {**found, "taken_for": names[taken_for] if taken_for >= 0 else None}
     return HiddenOut(category=category, name=names[category], noticed=found["found"] >= NOTICED, **told)

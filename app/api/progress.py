@@ -1,18 +1,24 @@
-"""How far a job is, told from its units."""
+"""How far a job is and how long it takes, from its units."""
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from app import presence
+from app import completion, presence
 from app.api.common import address
+from app.completion import UnitState
+from app.corpus_sizes import sizes_of
 from app.db import now
-from app.job_schemas import ChainProgress, JobOut, Links, Progress
-from app.leases import LIVE
-from app.lifecycle import AUDITING, TESTABLE, WITH_TOPICS
-from app.models import Job, Unit
+from app.forecast import Forecast, Sizes, encode_share, forecast
+from app.health import unattended, why_jobs_wait
+from app.job_schemas import ChainProgress, ForecastOut, JobOut, Links, Progress, SideRunOut
+from app.leases import EXTENSION, LIVE, POWER, WAITS
+from app.lifecycle import AUDITING, PREPARATIONS, TESTABLE, WITH_TOPICS, side_runs
+from app.limits import live_jobs
+from app.models import Job, SideRun, Unit
+from app.pace import measured_pace
 from app.schemas import Stage
 from app.settings import Settings
 
@@ -25,106 +31,186 @@ STAGES: dict[str, Stage] = {
     "power": "power",
 }
 STEPWISE = ("atoms", "calibrate", "power")
-# Of the fraction that is done, each kind's share among those that the job has: what its work takes, roughly.
-SHARES = {"atoms": 0.2, "calibrate": 0.4, "chain": 0.4, "power": 1.0}
 
-NO_WORKER = "no worker is running: start one with `newfound worker`"
+
+class Situation(NamedTuple):
+    """What progress depends on besides a job's own rows."""
+
+    now: float  # by the database's clock
+    n_workers: int  # that live
+    n_live: int  # jobs and side runs that are queued or running
+    leg_seconds: float
+    lease_seconds: float
+    pace: float  # of the last jobs
+
+    @property
+    def workers(self) -> float:
+        """The workers that a live job has for itself: all take turns."""
+        return max(self.n_workers, 1) / max(self.n_live, 1)
+
+
+class Part(NamedTuple):
+    """A run of a job with what belongs to it: the main run, or a side run."""
+
+    status: str
+    units: Sequence[Unit]
+    expected: Forecast
+    first_sweep: int  # of each chain when the run began
+    sweeps: int  # of each chain at its end
+    note: str | None
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it is queued or running."""
+        return self.status in LIVE
 
 
 def describe(session: Session, jobs: Sequence[Job], settings: Settings) -> list[JobOut]:
-    """The jobs as HTTP tells of them, in the same order."""
-    units: dict[str, list[Unit]] = defaultdict(list)
-    for unit in session.scalars(select(Unit).where(Unit.job_id.in_([job.id for job in jobs])).order_by(Unit.id)):
-        units[unit.job_id].append(unit)
-    stranded = without_worker(session, jobs, settings)
-    notes = dict.fromkeys(stranded, NO_WORKER)
-    return [job_out(job, units[job.id], notes.get(job.id), address(settings, f"/v1/jobs/{job.id}")) for job in jobs]
+    """The jobs as HTTP has them, in the same order."""
+    around = situation(session, settings)
+    waiting = unattended(session, {job.id for job in jobs})
+    reason = why_jobs_wait(session, settings) if waiting else None
+    notes = dict.fromkeys(waiting, reason)
+    return [job_out(session, job, around, notes.get(job.id), settings) for job in jobs]
 
 
-def without_worker(session: Session, jobs: Sequence[Job], settings: Settings) -> set[str]:
-    """Ids of the live jobs that nobody works on and nobody will, as things are."""
-    live = {job.id for job in jobs if job.status in LIVE}
-    if not live or presence.alive(session, settings):
-        return set()
-    held = select(Unit.job_id).where(Unit.job_id.in_(live), Unit.status == "running", Unit.lease_until > now())
-    return live - set(session.scalars(held))
+def situation(session: Session, settings: Settings) -> Situation:
+    """The situation as it is."""
+    return Situation(
+        now=session.scalar(select(now())) or 0.0,
+        n_workers=presence.alive(session, settings),
+        n_live=live_jobs(session),
+        leg_seconds=settings.leg_seconds,
+        lease_seconds=settings.lease_seconds,
+        pace=measured_pace(session),
+    )
 
 
-def job_out(job: Job, units: list[Unit], note: str | None, address: str) -> JobOut:
-    """A job and its units as HTTP tells of them."""
+def job_out(session: Session, job: Job, around: Situation, note: str | None, settings: Settings) -> JobOut:
+    """A job with its side runs as HTTP has it."""
+    units = session.scalars(select(Unit).where(Unit.job_id == job.id).order_by(Unit.id)).all()
+    sizes = sizes_of(session, job)
+    expected, base = forecast(sizes, job.settings), address(settings, f"/v1/jobs/{job.id}")
+    sides = {run.kind: side_run_out(run, job, units, sizes, around, note) for run in side_runs(session, job.id)}
+    of_main = [unit for unit in units if unit.kind != "power"]
+    part = Part(job.status, of_main, expected, 0, job.settings["sweeps"], note_of(of_main, job.status, note))
+    columns = JobOut.model_fields.keys() - {"forecast", "progress", "extension", "power_test", "links"}
     return JobOut.model_validate(
         {
-            **{name: getattr(job, name) for name in JobOut.model_fields.keys() - {"progress", "links"}},
-            "progress": progress(job, units, note),
+            **{name: getattr(job, name) for name in columns},
+            "forecast": forecast_out(expected, job.settings["model"], around),
+            "progress": progress(job, part, around),
+            "extension": sides.get(EXTENSION),
+            "power_test": sides.get(POWER),
             "links": Links(
-                self=address,
-                trace=f"{address}/trace",
-                categories=f"{address}/categories",
-                documents=f"{address}/documents",
-                audit=f"{address}/audit" if job.settings["model"] in AUDITING else None,
-                topics=f"{address}/topics" if job.settings["model"] in WITH_TOPICS else None,
-                power_test=f"{address}/power-test" if job.settings["model"] in TESTABLE else None,
+                self=base,
+                trace=f"{base}/trace",
+                categories=f"{base}/categories",
+                documents=f"{base}/documents",
+                audit=f"{base}/audit" if job.settings["model"] in AUDITING else None,
+                topics=f"{base}/topics" if job.settings["model"] in WITH_TOPICS else None,
+                power_test=f"{base}/power-test" if job.settings["model"] in TESTABLE else None,
             ),
         }
     )
 
 
-def progress(job: Job, units: list[Unit], note: str | None) -> Progress:
-    """How far the job's units are together."""
-    chains = sorted((unit for unit in units if unit.kind == "chain"), key=lambda unit: unit.chain or 0)
-    done = sum(unit.n_sweeps for unit in chains)
-    total = job.settings["sweeps"] * job.settings["chains"]
-    rate = sweeps_per_second(job, chains)
+def side_run_out(
+    run: SideRun, job: Job, units: Sequence[Unit], sizes: Sizes, around: Situation, note: str | None
+) -> SideRunOut:  # fmt: skip
+    """A side run as HTTP has it; one that has succeeded has no units of its own any more, if it was an extension."""
+    before, after = job.settings["sweeps"], run.sweeps or 0
+    n_more = max(after - before, 1)
+    expected = forecast(sizes, {**job.settings, "sweeps": n_more} if run.kind == EXTENSION else job.settings)
+    kinds = ("chain", "conclude") if run.kind == EXTENSION else ("power",)
+    mine = [unit for unit in units if unit.kind in kinds]
+    part = Part(run.status, mine, expected, min(before, after), after, note_of(mine, run.status, note))
+    told = {name: getattr(run, name) for name in SideRunOut.model_fields.keys() - {"progress"}}
+    return SideRunOut.model_validate({**told, "progress": progress(job, part, around)})
+
+
+def note_of(units: Iterable[Unit], status: str, note: str | None) -> str | None:
+    """Why a run is not progressing: what its legs wait for, or else why nobody works on it."""
+    if status not in LIVE:
+        return None
+    waits = (unit.error for unit in units if unit.status == "running" and (unit.error or "").startswith(WAITS))
+    return (next(waits, None) or note or "").removeprefix(WAITS) or None
+
+
+def forecast_out(expected: Forecast, model: str, around: Situation) -> ForecastOut:
+    """The forecast of a job of which nothing is done, as HTTP reports it."""
+    kinds = ("encode", *PREPARATIONS[model], *["chain"] * expected.n_chains, "conclude")
+    run = completion.Run([UnitState(kind, 1, 0, 0, 0, 0.0) for kind in kinds], expected.works, 0.0, around.pace)
+    alone = completion.seconds_left(run, max(around.n_workers, 1), around.leg_seconds)
+    return ForecastOut(
+        seconds=round(around.pace * expected.job_seconds, 1),
+        seconds_on_workers=round(alone, 1),
+        workers=max(around.n_workers, 1),
+        peak_bytes=expected.peak_bytes,
+    )
+
+
+def progress(job: Job, part: Part, around: Situation) -> Progress:
+    """How far the units of a run are together. One that has succeeded is done, whatever its units do since then."""
+    is_done = part.status == "succeeded"
+    chains = sorted((unit for unit in part.units if unit.kind == "chain"), key=lambda unit: unit.chain or 0)
     furthest = max(chains, key=lambda unit: unit.n_sweeps, default=None)
-    at = stage(units)
-    stepwise = next((unit for unit in units if unit.kind == at and unit.kind in STEPWISE), None)
+    at = "done" if is_done else stage(part.units)
+    stepwise = next((unit for unit in part.units if unit.kind == at and unit.kind in STEPWISE), None)
+    states = [unit_state(unit, job, part, around) for unit in part.units]
+    run = completion.Run(states, part.expected.works, encode_share(job.settings), around.pace)
     return Progress(
         stage=at,
         steps_done=stepwise.n_sweeps if stepwise else None,
         steps_total=stepwise.n_steps if stepwise else None,
-        sweeps_done=done,
-        sweeps_total=total,
-        fraction=fraction(units, done / total),
-        sweeps_per_second=rate,
-        seconds_left=(total - done) / rate if rate else None,
+        sweeps_done=sum(min(unit.n_sweeps, part.sweeps) for unit in chains),
+        sweeps_total=part.sweeps * len(chains),
+        fraction=1.0 if is_done else completion.fraction(run),
+        sweeps_per_second=sweeps_per_second(chains) if part.is_live else None,
+        seconds_left=completion.seconds_left(run, around.workers, around.leg_seconds) if part.is_live else None,
         n_categories=furthest.n_categories if furthest else None,
         chains=[
             ChainProgress.model_validate(
                 {
                     "chain": unit.chain,
-                    "status": unit.status,
-                    "sweeps_done": unit.n_sweeps,
+                    "status": "done" if is_done else unit.status,
+                    "sweeps_done": min(unit.n_sweeps, part.sweeps),
                     "n_categories": unit.n_categories,
-                    "sweeps_per_second": unit.sweeps_per_second,
+                    "sweeps_per_second": unit.sweeps_per_second if part.is_live else None,
                     "digest": unit.digest,
                 }
             )
             for unit in chains
         ],
-        note=note,
+        note=part.note,
     )
 
 
-def fraction(units: list[Unit], of_sweeps: float) -> float:
-    """How much of the job is done; `of_sweeps` says so of its chains."""
-    done = {"chain": of_sweeps}
-    for unit in units:
-        if unit.kind in STEPWISE:
-            done[unit.kind] = 1.0 if unit.status == "done" else unit.n_sweeps / (unit.n_steps or 1)
-    return sum(SHARES[kind] * part for kind, part in done.items()) / sum(SHARES[kind] for kind in done)
+def unit_state(unit: Unit, job: Job, part: Part, around: Situation) -> UnitState:
+    """What progress sees of a unit: of an extended chain, the sweeps since then and their share of its seconds.
+
+    A unit that has not saved anything has waited since a worker last turned to the job, at least. Each save and each
+    heartbeat sets the lease anew, so that the lease has the time of the last one.
+    """
+    n_saved = max(unit.n_sweeps - part.first_sweep, 0) if unit.kind == "chain" else unit.n_sweeps
+    seconds = unit.seconds * n_saved / unit.n_sweeps if unit.n_sweeps else unit.seconds
+    is_done, is_begun = unit.status == "done", n_saved > 0
+    waited = unsaved = 0.0
+    if unit.status == "running" and part.is_live:
+        if not is_begun and job.claimed_at is not None:
+            waited = max(around.now - job.claimed_at, 0.0)
+        if unit.lease_until is not None:
+            unsaved = min(max(around.now - (unit.lease_until - around.lease_seconds), 0.0), around.lease_seconds)
+    return UnitState(unit.kind, 1, int(is_done), int(is_done or is_begun), n_saved, seconds, waited, unsaved)
 
 
-def sweeps_per_second(job: Job, chains: list[Unit]) -> float | None:
+def sweeps_per_second(chains: Iterable[Unit]) -> float | None:
     """The rate of the chains that run now, together; None if none does."""
-    if job.status not in LIVE:
-        return None
     rates = [unit.sweeps_per_second for unit in chains if unit.status == "running" and unit.sweeps_per_second]
     return sum(rates) if rates else None
 
 
-def stage(units: list[Unit]) -> Stage:
+def stage(units: Iterable[Unit]) -> Stage:
     """What the job is at, or was at when it ended: the first kind of units that is not all done."""
-    for kind, name in STAGES.items():
-        if any(unit.kind == kind and unit.status != "done" for unit in units):
-            return name
-    return "done"
+    unfinished = {unit.kind for unit in units if unit.status != "done"}
+    return next((name for kind, name in STAGES.items() if kind in unfinished), "done")

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from typing import Annotated, Literal, TypeVar
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, Field, TypeAdapter
 from sqlalchemy import ColumnElement, and_, select, tuple_
 from sqlalchemy.orm import Session, aliased
 
 from app import lifecycle
 from app.api.common import PAGE, Cursor, JobId, Limit, Readers, from_cursor, problems, to_cursor
+from app.api.long_answers import written
 from app.errors import JobNotFound, MalformedRequest, ResultsNotReady
 from app.models import Answer, Category, Document, Draw, Job, Summary
 from app.result_schemas import (
@@ -41,6 +42,7 @@ RowNumber = TypeAdapter(Annotated[int, Field(ge=0, le=2**63 - 1)])
     "/trace",
     operation_id="get_trace",
     summary="Read the trace",
+    response_model=TracePage,
     responses=problems(JobNotFound, MalformedRequest),
 )
 def get_trace(
@@ -50,10 +52,11 @@ def get_trace(
     after: Annotated[Number | None, Query(description="Only draws after this sweep.")] = None,
     cursor: Cursor = None,
     limit: Annotated[int, Query(ge=1, le=MAX_TRACE_PAGE, description="Rows a page holds at most.")] = TRACE_PAGE,
-) -> TracePage:
+) -> Response:
     """Read the draws by chain and sweep, one row a sweep, burn-in included; also while the job runs."""
     last = from_cursor(cursor, ChainAndSweep)
-    query = select(Draw).where(Draw.job_id == job_id).order_by(Draw.chain, Draw.sweep).limit(limit + 1)
+    columns = [getattr(Draw, name) for name in DrawOut.model_fields]
+    query = select(*columns).where(Draw.job_id == job_id).order_by(Draw.chain, Draw.sweep).limit(limit + 1)
     if chain is not None:
         query = query.where(Draw.chain == chain)
     if after is not None:
@@ -62,31 +65,35 @@ def get_trace(
         query = query.where(tuple_(Draw.chain, Draw.sweep) > last)
     with readers.begin() as session:
         lifecycle.find_job(session, job_id)
-        draws = [DrawOut.model_validate(draw) for draw in session.scalars(query)]
-    more = len(draws) > limit
-    draws = draws[:limit]
-    return TracePage(draws=draws, next=to_cursor((draws[-1].chain, draws[-1].sweep)) if more else None)
+        rows = session.execute(query).all()
+    more = len(rows) > limit
+    rows = rows[:limit]
+    draws = [DrawOut.model_construct(**row._mapping) for row in rows]  # the columns have the types of its fields
+    return written(TracePage(draws=draws, next=to_cursor((rows[-1].chain, rows[-1].sweep)) if more else None))
 
 
 @router.get(
     "/categories",
     operation_id="get_categories",
     summary="Read the categories",
+    response_model=CategoriesOut,
     responses=problems(JobNotFound, ResultsNotReady),
 )
-def get_categories(job_id: JobId, readers: Readers) -> CategoriesOut:
+def get_categories(job_id: JobId, readers: Readers) -> Response:
     """Read the known and the new categories, and the posterior of the number of new ones."""
     with readers.begin() as session:
         job = find_concluded_job(session, job_id)
         summary = session.get_one(Summary, (job_id, job.edition))
         categories = categories_of(session, job)
-    return CategoriesOut(
-        best_chain=summary.best_chain,
-        categories=[category_out(category) for category in categories],
-        n_new=posterior(summary.data["n_new"]),
-        n_new_with_documents=posterior(summary.data["n_new_with_documents"]),
-        diagnostics=told(DiagnosticsOut, summary, "diagnostics"),
-        calibration=told(CalibrationOut, summary, "calibration"),
+    return written(
+        CategoriesOut(
+            best_chain=summary.best_chain,
+            categories=[category_out(category) for category in categories],
+            n_new=posterior(summary.data["n_new"]),
+            n_new_with_documents=posterior(summary.data["n_new_with_documents"]),
+            diagnostics=told(DiagnosticsOut, summary, "diagnostics"),
+            calibration=told(CalibrationOut, summary, "calibration"),
+        )
     )
 
 
@@ -113,7 +120,7 @@ def find_concluded_job(session: Session, job_id: str) -> Job:
 
 
 def category_out(category: Category) -> CategoryOut:
-    """A category as HTTP tells of it."""
+    """A category as HTTP reports it."""
     return CategoryOut(
         category=category.category,
         name=category.name,
@@ -153,6 +160,7 @@ def quantile(counts: list[tuple[int, int]], draws_below: float) -> int:
     "/documents",
     operation_id="get_documents",
     summary="Read the documents' categories",
+    response_model=DocumentPage,
     responses=problems(JobNotFound, ResultsNotReady, MalformedRequest),
 )
 def get_documents(
@@ -165,7 +173,7 @@ def get_documents(
     known: Annotated[bool | None, Query(description="Only documents of known, or only of new categories.")] = None,
     cursor: Cursor = None,
     limit: Limit = PAGE,
-) -> DocumentPage:
+) -> Response:
     """Read the category of each unlabeled document, in the order they came."""
     last = from_cursor(cursor, RowNumber)
     first, second = aliased(Category), aliased(Category)
@@ -191,9 +199,11 @@ def get_documents(
         rows = session.execute(query.where(Answer.edition == job.edition)).all()
     more = len(rows) > limit
     rows = rows[:limit]
-    return DocumentPage(
-        documents=[document_out(*row) for row in rows],
-        next=to_cursor(rows[-1][0].document_id) if more else None,
+    return written(
+        DocumentPage(
+            documents=[document_out(*row) for row in rows],
+            next=to_cursor(rows[-1][0].document_id) if more else None,
+        )
     )
 
 
@@ -203,7 +213,7 @@ def of_answer(category: type[Category]) -> ColumnElement[bool]:
 
 
 def document_out(answer: Answer, key: str, first: Category | None, second: Category | None) -> DocumentOut:
-    """A document's answer as HTTP tells of it, with its category and the second choice."""
+    """A document's answer as HTTP reports it, with its category and the second choice."""
     return DocumentOut(
         key=key,
         category=answer.category,

@@ -3,10 +3,11 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 from sqlalchemy import select
 
 from app.api.common import JobId, Readers, problems
+from app.api.long_answers import written
 from app.api.results import categories_of, find_concluded_job
 from app.errors import JobNotFound, NoTopics, ResultsNotReady
 from app.lifecycle import WITH_TOPICS
@@ -20,19 +21,20 @@ router = APIRouter(prefix="/v1/jobs/{job_id}", tags=["results"])
     "/topics",
     operation_id="get_topics",
     summary="Read the topics",
+    response_model=TopicsOut,
     responses=problems(JobNotFound, ResultsNotReady, NoTopics),
 )
-def get_topics(job_id: JobId, readers: Readers) -> TopicsOut:
+def get_topics(job_id: JobId, readers: Readers) -> Response:
     """Read the topics that were learned on top of the answer, the largest first, each with its categories."""
     with readers.begin() as session:
         job = find_concluded_job(session, job_id)
         if job.settings["model"] not in WITH_TOPICS:
-            raise NoTopics(f"job {job_id} has the model {job.settings['model']}; only a calibrated job tells topics")
+            raise NoTopics(f"job {job_id} has the model {job.settings['model']}; only a calibrated job reports topics")
         present = select(Topic).where(Topic.job_id == job_id, Topic.edition == job.edition)
         topics = session.scalars(present.order_by(Topic.topic)).all()
         categories = categories_of(session, job)
     found_in = by_topic(categories)
-    return TopicsOut(topics=[topic_out(topic, found_in[topic.topic]) for topic in topics])
+    return written(TopicsOut(topics=[topic_out(topic, found_in[topic.topic]) for topic in topics]))
 
 
 def by_topic(categories: Sequence[Category]) -> dict[int, list[CategoryOfTopic]]:
@@ -49,6 +51,6 @@ def by_topic(categories: Sequence[Category]) -> dict[int, list[CategoryOfTopic]]
 
 
 def topic_out(topic: Topic, categories: list[CategoryOfTopic]) -> TopicOut:
-    """A topic as HTTP tells of it."""
+    """A topic as HTTP reports it."""
     words = [TopicWord.model_validate(word) for word in topic.top_words]
     return TopicOut(topic=topic.topic, share=topic.share, top_words=words, categories=categories)

@@ -20,10 +20,9 @@ from tests.faults.servers import (
     PostgresServer,
     SqliteFile,
     ValkeyBroker,
-    free_port,
     remove,
-    wait_for,
 )
+from tests.waits import free_port, wait_for
 
 STACKS = ("embedded", "deployed")
 WARM_REQUESTS = 20  # of each path, after which the API's memory is that of an idle service

@@ -120,7 +120,7 @@ def test_progress_counts_steps_and_its_fraction_never_goes_back(client: TestClie
     assert (look()["stage"], seen[-1]["steps_done"], seen[-1]["steps_total"]) == ("atoms", 0, None)
     steps(atoms, 2)
     [calibrate] = finish(database, atoms, "a")
-    assert (look()["stage"], seen[-1]["fraction"]) == ("calibrate", pytest.approx(0.2))
+    assert (look()["stage"], seen[-1]["steps_done"]) == ("calibrate", 0)
     steps(calibrate, 3)
     chains = finish(database, calibrate, "a")
     assert (look()["stage"], seen[-1]["steps_done"], seen[-1]["steps_total"]) == ("sample", None, None)
@@ -134,7 +134,8 @@ def test_progress_counts_steps_and_its_fraction_never_goes_back(client: TestClie
     look()
     fractions = [progress["fraction"] for progress in seen]
     assert fractions == sorted(fractions)
-    assert (fractions[0], fractions[-1]) == (0.0, pytest.approx(1.0))
+    assert (fractions[0], fractions[-1]) == (0.0, 1.0)
+    assert fractions[-2] < 1.0, "there was still something to conclude"
     assert all(progress["sweeps_total"] == 20 for progress in seen)
 
 

@@ -412,6 +412,15 @@ def test_an_error_of_the_work_fails_the_job_with_the_reason(
     assert (job.status, job.error) == ("failed", "encode: ValueError: the corpus is cursed")
 
 
+def test_a_job_that_could_answer_no_document_fails_with_what_to_do(database: Database, settings: Settings) -> None:
+    corpus_id = jobs.upload(database, jobs.rows())
+    job_id, unit_ids = jobs.submit(database, corpus_id, text={"min_document_frequency": 1_000})
+    jobs.run_to_the_end(database, settings, unit_ids)
+    job = jobs.job(database, job_id)
+    assert job.status == "failed"
+    assert job.error is not None and "lower min_document_frequency (now 1000)" in job.error
+
+
 def test_a_save_waits_for_a_database_that_is_away(
     database: Database, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,70 @@
+"""The pace of the service, by the jobs that it has done; on both databases."""
+
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import update
+from starlette.testclient import TestClient
+
+from app import pace
+from app.corpus_sizes import sizes_of
+from app.db import Database
+from app.forecast import forecast
+from app.models import Unit
+from tests.app.rows import add_encoding, job_of, submit, succeed
+
+
+@pytest.fixture(autouse=True)
+def nothing_measured() -> Iterator[None]:
+    """Each test measures for itself, and leaves nothing to the next."""
+    pace.MEASURED.clear()
+    yield
+    pace.MEASURED.clear()
+
+
+def work(database: Database, slowness: float) -> None:
+    """Let a job succeed whose units worked so many times as long as is forecast."""
+    job_id, unit_ids = submit(database)
+    add_encoding(database, job_id)
+    succeed(database, job_id, unit_ids)
+    with database.sessions.begin() as session:
+        job = job_of(database, job_id)
+        works = forecast(sizes_of(session, job), job.settings).works
+        for kind, due in works.items():
+            seconds = slowness * due.seconds
+            session.execute(update(Unit).where(Unit.job_id == job_id, Unit.kind == kind).values(seconds=seconds))
+
+
+def measured(database: Database) -> float:
+    """The pace as it would be measured now."""
+    pace.MEASURED.clear()
+    with database.readers.begin() as session:
+        return pace.measured_pace(session)
+
+
+def test_the_pace_is_that_of_the_fastest_of_the_last_jobs(database: Database) -> None:
+    assert measured(database) == 1.0
+    work(database, 3.0)
+    assert measured(database) == pytest.approx(3.0)
+    work(database, 2.0)
+    assert measured(database) == pytest.approx(2.0)
+    for _ in range(pace.N_JOBS):
+        work(database, 5.0)
+    assert measured(database) == pytest.approx(5.0), "the faster ones were long ago"
+
+
+def test_jobs_that_noted_no_seconds_show_no_pace(database: Database) -> None:
+    work(database, 0.0)
+    assert measured(database) == 1.0
+
+
+def test_what_is_told_of_a_job_follows_the_pace(client: TestClient, database: Database) -> None:
+    job_id, _ = submit(database)
+    job = f"/v1/jobs/{job_id}"
+    before = client.get(job).json()
+    work(database, 4.0)
+    pace.MEASURED.clear()
+    after = client.get(job).json()
+    assert after["forecast"]["seconds"] == pytest.approx(4.0 * before["forecast"]["seconds"], abs=0.2)
+    assert after["progress"]["seconds_left"] > 2.0 * before["progress"]["seconds_left"]
+    assert after["progress"]["fraction"] == before["progress"]["fraction"] == 0.0
