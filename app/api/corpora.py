@@ -43,8 +43,8 @@ from app.errors import (
     UploadTooLarge,
 )
 from app.idempotency import Answer, Hashed, Once, touch
-from app.lifecycle import UNFINISHED
-from app.models import Corpus, Document, IdempotentRequest, Job
+from app.lifecycle import unfinished_job
+from app.models import Corpus, Document, IdempotentRequest
 from app.rows import LineReader, NdjsonReader
 from app.schemas import CorpusDetail, CorpusIn, CorpusOut, CorpusPage, LabelCount, UploadOut
 
@@ -229,7 +229,7 @@ def delete_corpus(corpus_id: CorpusId, sessions: Sessions) -> None:
         # Locked first, so that no job is submitted between the question and the deletion.
         if session.scalar(select(Corpus.id).where(Corpus.id == corpus_id).with_for_update()) is None:
             raise CorpusNotFound(f"there is no corpus {corpus_id}")
-        job_id = session.scalar(select(Job.id).where(Job.corpus_id == corpus_id, Job.status.in_(UNFINISHED)).limit(1))
+        job_id = unfinished_job(session, corpus_id)
         if job_id is not None:
             raise CorpusInUse(f"job {job_id} over corpus {corpus_id} is not over: cancel it first")
         session.execute(delete(Corpus).where(Corpus.id == corpus_id))

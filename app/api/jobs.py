@@ -257,7 +257,8 @@ def extend_job(
 
 
 SideRunName = Annotated[
-    Literal["extension", "power-test"], Path(description="The side run of a succeeded job that is meant.")
+    Literal["extension", "power-test"],
+    Path(description="The side run of a succeeded job that is meant.", examples=["power-test"]),
 ]
 SIDES: dict[str, str] = {"extension": EXTENSION, "power-test": POWER}
 

@@ -55,6 +55,9 @@ OPERATIONS = {
     "get_topics": ("get", "/v1/jobs/{job_id}/topics"),
     "test_power": ("post", "/v1/jobs/{job_id}/power-test"),
     "get_power_test": ("get", "/v1/jobs/{job_id}/power-test"),
+    "cancel_side_run": ("post", "/v1/jobs/{job_id}/{side_run}/cancel"),
+    "pause_side_run": ("post", "/v1/jobs/{job_id}/{side_run}/pause"),
+    "resume_side_run": ("post", "/v1/jobs/{job_id}/{side_run}/resume"),
     "get_health": ("get", "/health"),
     "get_readiness": ("get", "/readyz"),
     "get_liveness": ("get", "/livez"),
@@ -169,7 +172,10 @@ def test_whatever_is_asked_the_answer_is_one_that_the_document_describes(
     def ask(case: Case[Any], has_known_ids: bool) -> None:
         known = {"corpus_id": rows.CORPUS, "job_id": job_id}
         if has_known_ids and case.path_parameters:
-            case.path_parameters = {name: known[name] for name in case.path_parameters}
+            case.path_parameters = {
+                **case.path_parameters,
+                **{k: v for k, v in known.items() if k in case.path_parameters},
+            }
         case.validate_response(case.call(), checks=CHECKS)
 
     ask()

@@ -2,14 +2,15 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
 from app.db import Database
-from app.errors import JobNotTestable, LeaseLost
-from app.models import PowerStep
+from app.errors import LeaseLost
+from app.models import PowerStep, SideRun
 from tests.app import legs, rows
 from tests.app.legs import cancel, claim, extend, fail, finish, pause, power_test, release, resume, save_step
 from tests.app.rows import add_encoding, add_results, job_of, run, submit, succeed, units
@@ -36,7 +37,7 @@ def add_steps(database: Database, job_id: str, *found: dict[str, float]) -> None
 
 
 @SQLITE
-def test_a_succeeded_job_is_queued_once_and_succeeds_again(client: TestClient, database: Database) -> None:
+def test_a_succeeded_job_is_tested_once_and_stays_what_it_is(client: TestClient, database: Database) -> None:
     job_id = succeeded(database)
     job = f"/v1/jobs/{job_id}"
     before = client.get(job).json()
@@ -46,25 +47,27 @@ def test_a_succeeded_job_is_queued_once_and_succeeds_again(client: TestClient, d
     asked = client.post(f"{job}/power-test")
     assert (asked.status_code, asked.headers["Location"], asked.headers["Retry-After"]) == (202, job, "1")
     told = asked.json()
-    assert (told["status"], told["finished_at"], told["progress"]["stage"]) == ("queued", None, "power")
+    assert {**told, "power_test": None, "forecast": None} == {**before, "forecast": None}, "the job stays what it is"
+    test = told["power_test"]
+    assert (test["status"], test["finished_at"], test["progress"]["stage"]) == ("queued", None, "power")
     again = client.post(f"{job}/power-test")
-    assert (again.status_code, again.json()["type"]) == (409, f"{PROBLEM}job-not-testable")
-    assert "is queued" in again.json()["detail"]
+    assert (again.status_code, again.json()["power_test"]["status"]) == (200, "queued")
 
     [unit] = units(database, job_id, "power")
     claim(database, unit.id, "a")
-    fractions = [told["progress"]["fraction"]]
+    fractions = [test["progress"]["fraction"]]
     for n_done in (1, 2):
         save_step(database, unit.id, "a", n_done, 2)
-        progress = client.get(job).json()["progress"]
+        progress = client.get(job).json()["power_test"]["progress"]
         assert (progress["steps_done"], progress["steps_total"]) == (n_done, 2)
         fractions.append(progress["fraction"])
     assert fractions == sorted(fractions) and fractions[0] < fractions[-1] < 1.0
     assert finish(database, unit.id, "a") == []
 
     done = client.post(f"{job}/power-test")
-    assert (done.status_code, done.json()["status"], "Retry-After" in done.headers) == (200, "succeeded", False)
-    assert done.json()["progress"]["stage"] == "done"
+    assert (done.status_code, "Retry-After" in done.headers) == (200, False)
+    test = done.json()["power_test"]
+    assert (test["status"], test["progress"]["stage"], test["progress"]["fraction"]) == ("succeeded", "done", 1.0)
     assert len(units(database, job_id, "power")) == 1
 
 
@@ -72,10 +75,7 @@ def test_of_many_who_ask_at_once_one_queues_the_test(database: Database) -> None
     job_id = succeeded(database)
 
     def asks(_: int) -> int:
-        try:
-            return len(power_test(database, job_id))
-        except JobNotTestable:
-            return 0
+        return len(power_test(database, job_id))
 
     with ThreadPoolExecutor(6) as pool:
         assert sum(pool.map(asks, range(6))) == 1
@@ -91,21 +91,29 @@ def test_results_can_be_read_while_the_test_runs_and_after_it_was_cancelled(
     before = [client.get(part).json() for part in parts]
     power_test(database, job_id)
     assert [client.get(part).json() for part in parts] == before
-    cancel(database, job_id)
+    cancel(database, job_id, "power")
     assert [client.get(part).json() for part in parts] == before
     assert [client.get(part).status_code for part in parts] == [200] * 3
 
 
 STOPS: dict[str, Callable[[Database, str, int], None]] = {
-    "paused": lambda database, job_id, unit: pause(database, job_id),
-    "cancelled": lambda database, job_id, unit: cancel(database, job_id),
+    "paused": lambda database, job_id, unit: pause(database, job_id, "power"),
+    "cancelled": lambda database, job_id, unit: cancel(database, job_id, "power"),
     "failed": lambda database, job_id, unit: fail(database, unit, "a"),
 }
 
 
+def status_of_test(database: Database, job_id: str) -> str:
+    with database.readers.begin() as session:
+        return session.get_one(SideRun, (job_id, "power")).status
+
+
 @SQLITE
+@pytest.mark.parametrize("asks_again", [False, True])
 @pytest.mark.parametrize("status", STOPS)
-def test_a_test_that_was_stopped_goes_on_when_it_is_resumed(database: Database, status: str) -> None:
+def test_a_test_that_was_stopped_goes_on_when_it_is_resumed_or_asked_for_again(
+    database: Database, status: str, asks_again: bool
+) -> None:
     job_id = succeeded(database)
     [unit] = power_test(database, job_id)
     claim(database, unit, "a")
@@ -114,12 +122,11 @@ def test_a_test_that_was_stopped_goes_on_when_it_is_resumed(database: Database, 
     with pytest.raises(LeaseLost):
         finish(database, unit, "a")
     assert not release(database, unit, "a")
-    assert job_of(database, job_id).status == status
-    with pytest.raises(JobNotTestable, match=f"is {status}"):
-        power_test(database, job_id)
-    assert resume(database, job_id) == [unit]
+    assert (job_of(database, job_id).status, status_of_test(database, job_id)) == ("succeeded", status)
+    how = power_test if asks_again else partial(resume, side="power")
+    assert how(database, job_id) == [unit]
     run(database, unit)
-    assert job_of(database, job_id).status == "succeeded"
+    assert status_of_test(database, job_id) == "succeeded"
     assert units(database, job_id, "power")[0].n_sweeps == 1
 
 

@@ -3,9 +3,9 @@
 from sqlalchemy import select, update
 from starlette.testclient import TestClient
 
-from app import presence
-from app.api.progress import NO_WORKER
+from app import cli, leases, presence, queue
 from app.db import Database, now
+from app.health import BUSY, NO_BROKER, NO_WORKER
 from app.models import Worker
 from app.settings import Settings
 from tests.app.legs import cancel, claim, pause, save
@@ -77,6 +77,46 @@ def test_a_job_that_waits_because_no_worker_lives_says_so(client: TestClient, da
     assert note(client, job_id) is None, "somebody works on it, seen or not"
     expire(database, encode)
     assert note(client, job_id) == NO_WORKER
+
+
+def test_a_job_that_waits_for_its_turn_says_so(client: TestClient, database: Database) -> None:
+    see(database, "worker-1")
+    _, [encode] = submit(database)
+    claim(database, encode, "a")
+    waiting, _ = submit(database)
+    assert note(client, waiting) == BUSY
+
+
+def test_a_job_that_waits_for_kernels_to_be_compiled_says_so(client: TestClient, database: Database) -> None:
+    job_id, _ = submit(database)
+    with database.sessions.begin() as session:
+        presence.seen(session, "worker-1", cli.COMPILING)
+    assert note(client, job_id) == cli.COMPILING
+    see(database, "worker-1")
+    assert note(client, job_id) is None, "it is ready now"
+
+
+def test_a_job_that_waits_for_the_broker_says_so(client: TestClient, database: Database) -> None:
+    see(database, "worker-1")
+    job_id, _ = submit(database)
+    assert note(client, job_id) is None
+    address = queue.celery.conf.broker_url
+    queue.celery.conf.broker_url = "redis://127.0.0.1:1/0"
+    try:
+        assert note(client, job_id) == NO_BROKER
+    finally:
+        queue.celery.conf.broker_url = address
+
+
+def test_a_leg_that_waits_says_why(client: TestClient, database: Database) -> None:
+    see(database, "worker-1")
+    job_id, [encode] = submit(database)
+    claim(database, encode, "a")
+    with database.sessions.begin() as session:
+        leases.note(session, encode, "a", "there is no room")
+    assert client.get(f"/v1/jobs/{job_id}").json()["progress"]["note"] == "there is no room"
+    save(database, encode, "a")
+    assert client.get(f"/v1/jobs/{job_id}").json()["progress"]["note"] is None
 
 
 def test_a_job_that_nobody_is_to_work_on_misses_no_worker(client: TestClient, database: Database) -> None:

@@ -7,7 +7,7 @@ from starlette.testclient import TestClient
 
 from app.db import Database
 from tests.app.legs import cancel, claim, fail, pause
-from tests.app.rows import add_results, submit, succeed
+from tests.app.rows import add_encoding, add_results, submit, succeed
 
 PROBLEM = "urn:newfound:problem:"
 FINISHED, NOT_PAUSABLE = f"{PROBLEM}job-finished", f"{PROBLEM}job-not-pausable"
@@ -87,7 +87,8 @@ def test_each_verb_in_each_state(
     assert answer.json()["type" if status == 409 else "status"] == outcome
     after = client.get(job)
     assert after.json()["status"] == (state if status == 409 else outcome)
-    assert ("Retry-After" in after.headers) == (after.json()["status"] in ("queued", "running"))
+    is_at_work = after.json()["status"] in ("queued", "running") or (verb == "extend" and status == 202)
+    assert ("Retry-After" in after.headers) == is_at_work
     if status == 202:
         assert (answer.headers["Location"], answer.headers["Retry-After"]) == (job, "1")
 
@@ -106,8 +107,11 @@ def test_results_of_an_extended_job_stay_readable(client: TestClient, database: 
     job = job_in(database, "succeeded")
     before = [client.get(f"{job}/{part}").json() for part in ("categories", "documents")]
     extended = ask(client, job, "extend").json()
-    assert (extended["settings"]["sweeps"], extended["settings"]["burn_in"]) == (15, 5)
-    assert (extended["progress"]["sweeps_total"], extended["progress"]["stage"]) == (30, "sample")
+    assert (extended["settings"]["sweeps"], extended["settings"]["burn_in"]) == (10, 5)
+    assert (extended["progress"]["fraction"], extended["progress"]["stage"]) == (1.0, "done")
+    side = extended["extension"]
+    assert (side["status"], side["sweeps"], side["finished_at"]) == ("queued", 15, None)
+    assert (side["progress"]["sweeps_total"], side["progress"]["stage"]) == (30, "sample")
     assert [client.get(f"{job}/{part}").json() for part in ("categories", "documents")] == before
 
 
@@ -121,3 +125,27 @@ def test_an_extension_without_sweeps_is_malformed_and_one_beyond_the_limit_a_con
     assert refused.status_code == 409
     assert "1000009 sweeps, more than 1000000" in refused.json()["detail"]
     assert client.get(job).json()["status"] == "succeeded"
+
+
+SIDE_RUNS = {"extension": "extend", "power-test": "power-test"}
+
+
+@pytest.mark.parametrize("name", SIDE_RUNS)
+def test_a_side_run_is_stopped_and_resumed_alone(client: TestClient, database: Database, name: str) -> None:
+    job_id, unit_ids = submit(database, model="calibrated")
+    add_encoding(database, job_id)
+    add_results(database, job_id)
+    succeed(database, job_id, unit_ids)
+    job, key = f"/v1/jobs/{job_id}", name.replace("-", "_")
+    for verb in ("cancel", "pause", "resume"):
+        refused = client.post(f"{job}/{name}/{verb}")
+        assert (refused.status_code, refused.json()["type"]) == (404, f"{PROBLEM}side-run-not-found")
+    before = client.get(job).json()
+    assert ask(client, job, SIDE_RUNS[name]).status_code == 202
+    for verb, status in (("pause", "paused"), ("resume", "queued"), ("cancel", "cancelled"), ("resume", "queued")):
+        told = client.post(f"{job}/{name}/{verb}").json()
+        assert told[key]["status"] == status
+        assert {**told, key: None, "forecast": None} == {**before, "forecast": None}, "the job stays what it is"
+    assert client.post(f"{job}/{name}/resume").json()["type"] == f"{PROBLEM}job-not-resumable"
+    assert client.post(f"{job}/cancel").json()["type"] == f"{PROBLEM}job-finished"
+    assert client.delete(f"/v1/corpora/{before['corpus_id']}").json()["type"] == f"{PROBLEM}corpus-in-use"
