@@ -44,7 +44,7 @@ def with_indicators(rows: Rows, indicators: list[Array], scale: float) -> Rows:
     columns[old], values[old] = rows.columns, rows.values
     n_columns = rows.n_columns
     for i, indicator in enumerate(indicators):
-        columns[offsets[1:] - n_more + i] = n_columns + indicator
+        columns[offsets[1:] - n_more + i] = n_columns + indicator.astype(np.int64)  # atoms are uint16: they overflow
         n_columns += int(indicator.max(initial=0)) + 1
     return Rows(offsets, columns, values, n_columns)
 

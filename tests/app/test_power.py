@@ -180,8 +180,8 @@ def running(database: Database) -> str:
 
 
 def but_for_time(job: Any) -> Any:
-    """The job without its seconds left, which grow fewer while a unit runs."""
-    return job if "progress" not in job else {**job, "progress": {**job["progress"], "seconds_left": None}}
+    """The job without what changes with the time while a unit runs."""
+    return {**job, "progress": None} if "progress" in job else job
 
 
 @SQLITE

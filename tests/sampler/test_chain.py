@@ -12,6 +12,7 @@ from sampler.assignments import EMPTY, UNBORN, Assignments, recount, with_slots
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.hyperparameters import Hyperparameters
 from sampler.state import Tally, no_tally
+from sampler.workers import Workers
 
 CROWDED = Hyperparameters(
     n_topics=4, gamma_shape=20, gamma_scale=1.0, alpha_shape=20, alpha_scale=0.5, zeta=0.5, beta=0.2, n_start=0
@@ -102,7 +103,7 @@ def test_each_kernel_left_for_want_of_room_goes_on_where_it_stopped(corpus: Corp
         state.counts = recount(corpus, state.assignments, CROWDED.n_topics)
         n_slots = state.assignments.identity.size
         for one in (state, roomy):
-            getattr(algorithm_one, kernel)(corpus, CROWDED, one)
+            getattr(algorithm_one, kernel)(corpus, CROWDED, one, Workers())
         n_stops += state.assignments.identity.size > n_slots
         np.testing.assert_array_equal(state.assignments.table, roomy.assignments.table)
         np.testing.assert_array_equal(state.assignments.category, roomy.assignments.category)
