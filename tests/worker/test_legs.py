@@ -227,6 +227,7 @@ def test_a_full_folder_of_encodings_makes_a_leg_wait_and_say_so(database: Databa
     corpus_id = jobs.upload(database, jobs.rows())
     job_id, unit_ids = jobs.submit(database, corpus_id, chains=1)
     [chain_unit] = legs.run(database, settings, unit_ids[0], lambda: False)
+    shutil.rmtree(settings.encodings)
     full = with_changes(settings, min_free_bytes=2**60, save_seconds=0.01, database_url="postgresql://elsewhere")
     seen: list[str | None] = []
 
