@@ -5,7 +5,8 @@ from datetime import timedelta
 from sqlalchemy import and_, func, or_, select
 from sqlalchemy.orm import Session
 
-from app.errors import JobTooLarge, TooManyJobs
+from app import disk
+from app.errors import JobTooLarge, StorageFull, TooManyJobs
 from app.leases import LIVE
 from app.models import Job, SideRun, Unit
 from app.settings import Settings
@@ -35,11 +36,14 @@ def readable(seconds: float) -> str:
 
 
 def check_room(session: Session, settings: Settings) -> None:
-    """Raise TooManyJobs if more is live than may be; to be called after a request has made its job or side run live.
+    """Raise StorageFull if the disk has no room for what jobs write, TooManyJobs if more is live than may be.
+
+    To be called after a request has made its job or side run live.
 
     Two requests at once may both find the last place free: the limits are for the health of the service, and it bears
     one more.
     """
+    check_disk(settings)
     n_jobs = live_jobs(session)
     if n_jobs > settings.max_live_jobs:
         raise TooManyJobs(
@@ -52,6 +56,13 @@ def check_room(session: Session, settings: Settings) -> None:
             f"with this job {n_units:,} units of work would be queued or running, and NEWFOUND_MAX_LIVE_UNITS allows "
             f"{settings.max_live_units:,}: try again later, or ask for fewer chains"
         )
+
+
+def check_disk(settings: Settings) -> None:
+    """Raise StorageFull if nothing new is to be taken in."""
+    reason = disk.shortage(settings)
+    if reason is not None:
+        raise StorageFull(reason)
 
 
 def live_jobs(session: Session) -> int:

@@ -1,10 +1,12 @@
 """The API's server: uvicorn, within the bounds of `http_protocol` and as the settings say."""
 
+import gc
 import logging
 import resource
 from typing import Any
 
 import uvicorn
+from fastapi import FastAPI
 
 from app.http_protocol import bounded
 from app.settings import Settings
@@ -18,7 +20,22 @@ OTHER_DESCRIPTORS = 512  # of the database's connections, files and the rest
 def run(settings: Settings) -> None:
     """Serve the API in this process, until a signal ends it."""
     allow_descriptors(2 * settings.max_connections + OTHER_DESCRIPTORS)
-    uvicorn.run("app.main:create_app", factory=True, **options(settings))
+    uvicorn.run("app.server:make_app", factory=True, **options(settings))
+
+
+def make_app() -> FastAPI:
+    """The application, with nothing left to do at its first request.
+
+    What it is made of never goes, and is taken from the sight of the garbage collector: to look through all of it
+    would hold up every answer for a tenth of a second, now and then.
+    """
+    from app.main import create_app  # takes a while, and options are wanted without it
+
+    app = create_app()
+    app.openapi()
+    gc.collect()
+    gc.freeze()
+    return app
 
 
 def options(settings: Settings) -> dict[str, Any]:

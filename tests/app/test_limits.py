@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import insert
 from starlette.testclient import TestClient
 
+from app import disk
 from app.api import jobs
 from app.db import Database
 from app.main import create_app
@@ -193,3 +194,16 @@ def test_checks_of_jobs_wait_for_each_other_without_keeping_threads_from_others(
             thread.join()
     assert statuses == [202] * 60
     assert most <= jobs.CHECKS_AT_ONCE
+
+
+@pytest.mark.parametrize("kind", ["sqlite"])
+def test_on_a_full_disk_no_job_is_taken_in_and_the_reason_is_told(
+    client: TestClient, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job_id, unit_ids = submit(database)
+    succeed(database, job_id, unit_ids)
+    monkeypatch.setattr(disk, "free_bytes", lambda folder: 2**20)
+    for path, body in (("/v1/jobs", {"corpus_id": CORPUS}), (f"/v1/jobs/{job_id}/extend", {"sweeps": 3})):
+        refused = client.post(path, json=body)
+        assert (refused.status_code, refused.json()["type"]) == (507, "urn:newfound:problem:storage-full")
+        assert "1 MiB are free" in refused.json()["detail"]
