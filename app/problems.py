@@ -47,17 +47,25 @@ class ProblemResponse(JSONResponse):
 
 
 def problem(
-    request: Request, status: int, type_: str, title: str, detail: str, errors: Sequence[Mapping[str, str]] = ()
+    request: Request,
+    status: int,
+    type_: str,
+    title: str,
+    detail: str,
+    errors: Sequence[Mapping[str, str]] = (),
+    members: Mapping[str, int] | None = None,
 ) -> ProblemResponse:
-    """A problem as the answer to a request."""
+    """A problem as the answer to a request; `members` are its own, beside those of all problems."""
     body = {"type": type_, "title": title, "status": int(status), "detail": detail, "instance": request.url.path}
+    body |= members or {}
     return ProblemResponse({**body, "errors": list(errors)} if errors else body, status)
 
 
 def refusal(request: Request, error: ServiceError) -> ProblemResponse:
     """The answer to a request that the service refuses."""
     kind = type(error)
-    response = problem(request, kind.status, type_of(kind.__name__), title_of(kind), error.detail, error.errors)
+    type_, title = type_of(kind.__name__), title_of(kind)
+    response = problem(request, kind.status, type_, title, error.detail, error.errors, error.members)
     if kind.status == HTTPStatus.SERVICE_UNAVAILABLE:
         response.headers["Retry-After"] = "5"
     return response
