@@ -32,7 +32,7 @@ from app.errors import (
     JobNotTestable,
 )
 from app.leases import LIVE, RESEND_SECONDS, changed, end_job
-from app.models import MAX_SWEEPS, Corpus, Encoding, Job, Unit
+from app.models import MAX_SWEEPS, Corpus, Encoding, Job, Unit, is_visible
 
 # Kinds of units between encode and the chains, one unit of each, by model.
 PREPARATIONS: dict[str, tuple[str, ...]] = {"lbpl-ntm": (), "calibrated": ("atoms", "calibrate")}
@@ -51,7 +51,9 @@ def submit(session: Session, corpus_id: str, settings: Mapping[str, Any]) -> tup
     """
     # The shared lock keeps the corpus from being deleted between this look and the commit.
     version = session.scalar(
-        select(Corpus.version).where(Corpus.id == corpus_id).with_for_update(read=True, key_share=True)
+        select(Corpus.version)
+        .where(Corpus.id == corpus_id, Corpus.deleted_at.is_(None))
+        .with_for_update(read=True, key_share=True)
     )
     if version is None:
         raise CorpusNotFound(f"there is no corpus {corpus_id}")
@@ -193,8 +195,9 @@ def begin_power_test(session: Session, job_id: str) -> tuple[Job, list[int]]:
 
 
 def find_job(session: Session, job_id: str) -> Job:
-    """The job as it is now. Raises JobNotFound."""
-    job = session.get(Job, job_id, populate_existing=True)
+    """The job as it is now. Raises JobNotFound, also if its corpus has been deleted."""
+    visible = select(Job).where(Job.id == job_id, is_visible(Job.corpus_id))
+    job = session.scalar(visible.execution_options(populate_existing=True))
     if job is None:
         raise JobNotFound(f"there is no job {job_id}")
     return job

@@ -40,11 +40,12 @@ from app.errors import (
     JobNotResumable,
     MalformedRequest,
     NothingToCategorize,
+    ResourceDeleted,
 )
 from app.job_schemas import JobOut, JobPage
 from app.job_settings import ExtensionIn, JobIn
 from app.leases import LIVE
-from app.models import Document, Job
+from app.models import Document, Job, is_visible
 from app.schemas import CORPUS_ID, Status
 from sampler.text import TextOptions, has_usable_word
 
@@ -60,7 +61,9 @@ ROWS_AT_ONCE = 1_000
     summary="Queue a job",
     status_code=HTTPStatus.ACCEPTED,
     response_model=JobOut,
-    responses=problems(CorpusNotFound, NothingToCategorize, BodyTooLarge, MalformedRequest, IdempotencyKeyReused),
+    responses=problems(
+        CorpusNotFound, NothingToCategorize, BodyTooLarge, MalformedRequest, IdempotencyKeyReused, ResourceDeleted
+    ),
     max_body_size=MAX_BODY_BYTES,
 )
 def submit_job(body: JobIn, once: Keyed, sessions: Sessions, readers: Readers, settings: ServiceSettings) -> Response:
@@ -123,7 +126,8 @@ def list_jobs(
 ) -> JobPage:
     """List the jobs, newest first."""
     after = from_cursor(cursor, NewestFirst)
-    query = select(Job).order_by(Job.created_at.desc(), Job.id.desc()).limit(limit + 1)
+    query = select(Job).where(is_visible(Job.corpus_id))
+    query = query.order_by(Job.created_at.desc(), Job.id.desc()).limit(limit + 1)
     if status is not None:
         query = query.where(Job.status == status)
     if corpus_id is not None:
