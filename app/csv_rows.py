@@ -5,7 +5,7 @@ import io
 from collections.abc import Iterator
 
 from app.errors import MalformedRequest
-from app.rows import FIELDS, BadLine, BadRow, Line, LineReader, Row, row_of
+from app.rows import FIELDS, MAX_FIELDS, BadLine, BadRow, Line, LineReader, Row, row_of
 
 # The csv module refuses fields above 128 KiB unless told otherwise; lines are bounded here already.
 csv.field_size_limit(2**31 - 1)
@@ -17,16 +17,15 @@ class CsvReader(LineReader):
     def __init__(self, max_bytes: int) -> None:
         super().__init__(max_bytes)
         self.header: list[str] | None = None
+        self.columns: dict[str, int] = {}  # where a record has its fields
         self.record: list[Line] = []  # lines of a record whose quotes are open
         self.n_bytes = 0  # of these
 
     def end(self) -> Iterator[Row | BadLine]:
-        """What is left after the last chunk. Raises MalformedRequest if there was no usable header."""
+        """What is left after the last chunk. Raises MalformedRequest for a bad header."""
         yield from super().end()
         if self.record:
             yield from self.give_up("a quote that opens here is never closed")
-        if self.header is None:
-            raise MalformedRequest("the CSV file is empty; its first line must name the columns, `text` among them")
 
     def read(self, line: Line) -> Iterator[Row | BadLine]:
         """The rows that the line completes. Raises MalformedRequest for a bad header."""
@@ -73,11 +72,12 @@ class CsvReader(LineReader):
             values = parse_csv(data)
             if self.header is None:
                 self.header = header_of(values)
+                self.columns = {name: self.header.index(name) for name in FIELDS if name in self.header}
                 self.ignored_fields.note(dict.fromkeys(self.header))
                 return
             if len(values) != len(self.header):
                 raise BadRow(f"the record has {len(values)} fields where the header has {len(self.header)}")
-            row = row_of(number, dict(zip(self.header, values, strict=True)))
+            row = row_of(number, {name: values[at] for name, at in self.columns.items()})
         except BadRow as error:
             if self.header is None:
                 raise MalformedRequest(f"the header cannot be read: {error}") from error
@@ -126,6 +126,8 @@ def parse_csv(data: bytes) -> list[str]:
 
 def header_of(names: list[str]) -> list[str]:
     """The columns that a header names. Raises BadRow."""
+    if len(names) > MAX_FIELDS:
+        raise BadRow(f"it names {len(names)} columns, more than {MAX_FIELDS}")
     names = [name.strip() for name in names]
     if "text" not in names:
         raise BadRow("it has no column `text`")

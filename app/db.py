@@ -1,12 +1,31 @@
 """The database: engine, sessions, clock and schema, for SQLite and PostgreSQL alike."""
 
+import sqlite3
+from collections import deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Double, Engine, create_engine, event, inspect, text
+from sqlalchemy import (
+    ARRAY,
+    Column,
+    Connection,
+    Double,
+    Engine,
+    bindparam,
+    create_engine,
+    event,
+    func,
+    inspect,
+    select,
+    text,
+)
 from sqlalchemy.engine import make_url
+from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import Session, sessionmaker
 from sqlalchemy.sql.compiler import SQLCompiler
@@ -27,11 +46,18 @@ POSTGRES_TIMEOUTS = {
     "keepalives_count": 3,
     "tcp_user_timeout": 25_000,  # milliseconds
 }
+# Each statement is planned for its own parameters and the table as it is. A plan that was kept from when the
+# table was empty reads all of it, again and again, until statistics come; psycopg keeps plans unless told otherwise.
+POSTGRES_PLANS = {"prepare_threshold": None}
 # A writer that is frozen in mid-transaction holds locks: the server ends it then, and nobody waits longer for one.
 LOCK_MILLISECONDS = 30_000
 
 # FastAPI answers on 40 threads; each may hold a connection, so none waits for another's answer.
 POOL_SIZE, POOL_OVERFLOW = 5, 35
+
+
+AWAY = (OperationalError, InterfaceError, PoolTimeout)  # the database does not answer, is locked, or its disk is full
+DISK_FULL = "53100"  # of PostgreSQL's error codes
 
 
 class SchemaError(RuntimeError):
@@ -54,14 +80,14 @@ class Database:
 def connect(url: str) -> Database:
     """The database at a URL; nothing is opened before the first transaction."""
     is_sqlite = make_url(url).get_backend_name() == "sqlite"
-    timeouts = {} if is_sqlite else POSTGRES_TIMEOUTS
+    arguments = {} if is_sqlite else POSTGRES_TIMEOUTS | POSTGRES_PLANS
     engine = create_engine(
-        url, pool_size=POOL_SIZE, max_overflow=POOL_OVERFLOW, pool_pre_ping=True, connect_args=timeouts
+        url, pool_size=POOL_SIZE, max_overflow=POOL_OVERFLOW, pool_pre_ping=True, connect_args=arguments
     )
     if is_sqlite:
         make_folder(url)
         event.listen(engine, "connect", set_pragmas)
-        event.listen(engine, "begin", begin)
+        take_turns(engine)
     else:
         event.listen(engine, "begin", limit_locks)
     reading = engine.execution_options(readonly=True)
@@ -82,14 +108,70 @@ def set_pragmas(connection: Any, _: Any) -> None:
         connection.execute(f"PRAGMA {pragma}")
 
 
-def begin(connection: Connection) -> None:
-    """Begin a transaction on SQLite.
+class Turns:
+    """A lock that goes to whoever has waited for it longest; any thread may give it back."""
+
+    def __init__(self) -> None:
+        self.mutex = Lock()
+        self.waiting: deque[Lock] = deque()
+        self.is_taken = False
+
+    def take(self, seconds: float) -> bool:
+        """Wait for the turn; False if it did not come in time."""
+        with self.mutex:
+            if not self.is_taken:
+                self.is_taken = True
+                return True
+            mine = Lock()
+            mine.acquire()
+            self.waiting.append(mine)
+        if mine.acquire(timeout=seconds):
+            return True
+        with self.mutex:
+            if mine not in self.waiting:  # it was given just now
+                return True
+            self.waiting.remove(mine)
+            return False
+
+    def give(self) -> None:
+        """Let the next one have it."""
+        with self.mutex:
+            if self.waiting:
+                self.waiting.popleft().release()
+            else:
+                self.is_taken = False
+
+
+def take_turns(engine: Engine) -> None:
+    """Begin the transactions of an SQLite engine, those of its writers one after the other, first come first served.
+
+    SQLite knows no queue: who waits for its lock looks again from time to time, and among many writers one may
+    never find it free. So within a process they wait for their turn here, and for other processes there.
 
     A writer asks for the write lock at once: a reader that turns into a writer later fails without
     waiting when another one wrote in between, whatever the busy_timeout.
     """
-    readonly = connection.get_execution_options().get("readonly", False)
-    connection.exec_driver_sql("BEGIN" if readonly else "BEGIN IMMEDIATE")
+    turns = Turns()
+
+    def begin(connection: Connection) -> None:
+        if connection.get_execution_options().get("readonly", False):
+            connection.exec_driver_sql("BEGIN")
+            return
+        # Of the pool's record: what the connection itself knows is forgotten when it breaks.
+        info = connection.connection.record_info
+        assert info is not None, "connections come from the pool"
+        if "has_turn" not in info:
+            if not turns.take(LOCK_MILLISECONDS / 1000):
+                raise OperationalError("BEGIN IMMEDIATE", {}, sqlite3.OperationalError("database is locked"))
+            info["has_turn"] = True
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    def end(_: Any, record: Any) -> None:
+        if record.record_info.pop("has_turn", False):
+            turns.give()
+
+    event.listen(engine, "begin", begin)
+    event.listen(engine, "checkin", end)  # after the transaction, however it ended
 
 
 def limit_locks(connection: Connection) -> None:
@@ -174,3 +256,27 @@ def check_schema(database: Database) -> None:
 def upsert(session: Session, table: type[Any]) -> Any:
     """An INSERT that knows ON CONFLICT, in the words of the session's database."""
     return import_module(f"sqlalchemy.dialects.{session.get_bind().dialect.name}").insert(table)
+
+
+def is_disk_full(error: BaseException) -> bool:
+    """Whether a database failed for want of room."""
+    cause = getattr(error, "orig", None)
+    return (
+        getattr(cause, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL or getattr(cause, "sqlstate", None) == DISK_FULL
+    )
+
+
+def insert_missing(session: Session, table: type[Any], rows: Sequence[Mapping[str, Any]], returned: str) -> set[Any]:
+    """Insert the rows that meet no other by a unique constraint, in order; what those have in a column.
+
+    All rows have the same columns. PostgreSQL takes them as one array a column: as single values, a thousand
+    rows cost it several times as much.
+    """
+    insert = upsert(session, table)
+    if session.get_bind().dialect.name == "postgresql":
+        columns = {name: table.__table__.c[name] for name in rows[0]}
+        arrays = [bindparam(None, [row[name] for row in rows], ARRAY(column.type)) for name, column in columns.items()]
+        source = func.unnest(*arrays).table_valued(*(Column(name, column.type) for name, column in columns.items()))
+        insert, rows = insert.from_select(list(columns), select(*source.render_derived().c)), []
+    insert = insert.on_conflict_do_nothing().returning(table.__table__.c[returned])
+    return set(session.connection().execute(insert, rows or None).scalars())

@@ -11,7 +11,9 @@ from fastapi_offline import FastAPIOffline
 
 from app import db, queue
 from app.api import audit, corpora, health, jobs, power, results, topics
+from app.corpus_counts import KnownCounts
 from app.problems import render_errors
+from app.removal import Removal
 from app.schemas import Problem
 from app.settings import Settings
 
@@ -31,15 +33,20 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         database.engine.dispose()
         raise
     queue.configure(settings)
+    removal = Removal(database)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        removal.wake()  # deletions that the last process did not come to the end of
         yield
+        removal.stop()
         database.engine.dispose()
 
     app = FastAPIOffline(title="Newfound", version=version("newfound"), description=DESCRIPTION, lifespan=lifespan)
     app.state.settings = settings
     app.state.database = database
+    app.state.removal = removal
+    app.state.known_counts = KnownCounts()
     for part in (corpora, jobs, results, topics, audit, power, health):
         app.include_router(part.router)
     render_errors(app)

@@ -261,7 +261,7 @@ def test_one_message_is_sent_for_a_job(client: TestClient, corpus_id: str) -> No
 
 
 def test_health_tells_version_and_schema(client: TestClient) -> None:
-    assert client.get("/health").json() == {"status": "ok", "version": "0.1.0", "schema": "0005", "workers": 0}
+    assert client.get("/health").json() == {"status": "ok", "version": "0.1.0", "schema": "0006", "workers": 0}
 
 
 def test_deleting_a_corpus_takes_all_that_hangs_on_it(client: TestClient, database: Database) -> None:
