@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from app.db import SchemaError, check_schema, connect, migrate
+from app.interpreter import calm
 from app.settings import Settings
 from app.supervisor import ApiEnded, Supervisor, stop_on_signals
 
@@ -63,6 +64,8 @@ def api(settings: Settings, _: argparse.Namespace) -> int:
     import uvicorn  # takes a while, and the other commands have no use for it
 
     check_schema(connect(settings.database))
+    importlib.import_module("app.main")  # which uvicorn would load later
+    calm()
     # Uvicorn ends its requests, then raises the signal that it got once more: an end that was asked for is no error.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     uvicorn.run(
