@@ -1,5 +1,6 @@
 """The database: engine, sessions, clock and schema, for SQLite and PostgreSQL alike."""
 
+import errno
 import sqlite3
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -46,18 +47,23 @@ POSTGRES_TIMEOUTS = {
     "keepalives_count": 3,
     "tcp_user_timeout": 25_000,  # milliseconds
 }
+# Prepared statements are not kept either: an INSERT of a thousand rows takes a megabyte, and is rarely met again.
+SQLITE_STATEMENTS = {"cached_statements": 0}
 # Each statement is planned for its own parameters and the table as it is. A plan that was kept from when the
 # table was empty reads all of it, again and again, until statistics come; psycopg keeps plans unless told otherwise.
 POSTGRES_PLANS = {"prepare_threshold": None}
 # A writer that is frozen in mid-transaction holds locks: the server ends it then, and nobody waits longer for one.
 LOCK_MILLISECONDS = 30_000
 
+# A full disk: SQLite says the second where it cannot enlarge the index of its write-ahead log.
+SQLITE_FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE)
+POSTGRES_DISK_FULL = "53100"
+
 # FastAPI answers on 40 threads; each may hold a connection, so none waits for another's answer.
 POOL_SIZE, POOL_OVERFLOW = 5, 35
 
 
 AWAY = (OperationalError, InterfaceError, PoolTimeout)  # the database does not answer, is locked, or its disk is full
-DISK_FULL = "53100"  # of PostgreSQL's error codes
 
 
 class SchemaError(RuntimeError):
@@ -80,7 +86,7 @@ class Database:
 def connect(url: str) -> Database:
     """The database at a URL; nothing is opened before the first transaction."""
     is_sqlite = make_url(url).get_backend_name() == "sqlite"
-    arguments = {} if is_sqlite else POSTGRES_TIMEOUTS | POSTGRES_PLANS
+    arguments = SQLITE_STATEMENTS if is_sqlite else POSTGRES_TIMEOUTS | POSTGRES_PLANS
     engine = create_engine(
         url, pool_size=POOL_SIZE, max_overflow=POOL_OVERFLOW, pool_pre_ping=True, connect_args=arguments
     )
@@ -259,10 +265,12 @@ def upsert(session: Session, table: type[Any]) -> Any:
 
 
 def is_disk_full(error: BaseException) -> bool:
-    """Whether a database failed for want of room."""
-    cause = getattr(error, "orig", None)
+    """Whether an error, of SQLAlchemy, a driver or the system, says that no room is left on a disk."""
+    cause = getattr(error, "orig", None) or error
     return (
-        getattr(cause, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL or getattr(cause, "sqlstate", None) == DISK_FULL
+        getattr(cause, "sqlite_errorcode", None) in SQLITE_FULL
+        or getattr(cause, "sqlstate", None) == POSTGRES_DISK_FULL
+        or (isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT))
     )
 
 

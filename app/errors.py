@@ -123,16 +123,16 @@ class ResourceDeleted(ServiceError):
     status = HTTPStatus.GONE
 
 
-class StorageFull(ServiceError):
-    """The disk of the database is full."""
-
-    status = HTTPStatus.INSUFFICIENT_STORAGE
-
-
 class DatabaseUnavailable(ServiceError):
     """The database does not answer; try again later."""
 
     status = HTTPStatus.SERVICE_UNAVAILABLE
+
+
+class StorageFull(ServiceError):
+    """The disk of the service is full."""
+
+    status = HTTPStatus.INSUFFICIENT_STORAGE
 
 
 class InternalError(ServiceError):

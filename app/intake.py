@@ -2,7 +2,8 @@
 
 The event loop takes bytes in and sees to it that things happen one after the other. Lines are read in one thread
 for all uploads, since they share one interpreter, and written in a few, so that no other request waits for a
-thread however many uploads there are.
+thread however many uploads there are. Only a few uploads at a time hold more than a piece, a line and a batch that
+is not full: none of these waits for its client.
 """
 
 import asyncio
@@ -35,9 +36,11 @@ Result = TypeVar("Result")
 
 MAX_ERRORS = 1_000  # told one by one; all are counted
 PIECE = 2**16  # bytes that are read at once, whatever a client sends
+AT_WORK = 4  # uploads whose lines are being read and written
 READING_THREADS, WRITING_THREADS = 1, 4
 PATIENCE_SECONDS, PAUSE_SECONDS = 60.0, 0.5  # how long an upload waits for a database, and how often it asks
 
+working: RunVar[CapacityLimiter] = RunVar("working")
 reading: RunVar[CapacityLimiter] = RunVar("reading")
 writing: RunVar[CapacityLimiter] = RunVar("writing")
 
@@ -110,10 +113,9 @@ async def receive(
         batch = await take(reader.feed(piece[:bytes_left]), batch, store, report)
         bytes_left -= len(piece)
         if bytes_left < 0:
-            await write(batch, store, report)
+            await take(iter(()), batch, store, report, is_last=True)
             raise UploadTooLarge(f"the upload is larger than {max_bytes} bytes")
-    batch = await take(reader.end(), batch, store, report)
-    await write(batch, store, report)
+    await take(reader.end(), batch, store, report, is_last=True)
     report.ignored_fields = list(reader.ignored)
 
 
@@ -133,12 +135,16 @@ async def pieces(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
             yield chunk[start : start + PIECE]
 
 
-async def take(found: Iterator[Row | BadLine], batch: Batch, store: Store, report: Report) -> Batch:
-    """Add what a reader finds to the batch, writing each one that is full; returns the one that is not."""
-    read = partial(filled, found, batch)
-    *full, rest = await to_thread.run_sync(read, limiter=limiter(reading, READING_THREADS))
-    for each in full:
-        await write(each, store, report)
+async def take(
+    found: Iterator[Row | BadLine], batch: Batch, store: Store, report: Report, is_last: bool = False
+) -> Batch:
+    """Add what a reader finds to the batch, and write all that are full, or all; returns the one that is not."""
+    until = monotonic() + PATIENCE_SECONDS
+    async with limiter(working, AT_WORK):
+        read = partial(filled, found, batch)
+        *full, rest = await to_thread.run_sync(read, limiter=limiter(reading, READING_THREADS))
+        for each in [*full, rest] if is_last else full:
+            await write(each, store, report, until)
     return rest
 
 
@@ -152,27 +158,28 @@ def filled(found: Iterator[Row | BadLine], batch: Batch) -> list[Batch]:
     return batches
 
 
-async def write(batch: Batch, store: Store, report: Report) -> None:
+async def write(batch: Batch, store: Store, report: Report, until: float) -> None:
     """Store the batch, and report it. Raises CorpusNotFound, DatabaseUnavailable, StorageFull."""
     if batch.rows:
-        written = await patiently(partial(store.write, batch))
+        written = await patiently(partial(store.write, batch), until)
         report.add(written.stored, batch.bad_lines + written.refused)
     else:
         report.add([], batch.bad_lines)
 
 
-async def patiently(work: Callable[[], Result]) -> Result:
+async def patiently(work: Callable[[], Result], until: float | None = None) -> Result:
     """What the work in a thread returns; it is tried again for a while if the database is locked or away.
 
     Raises DatabaseUnavailable, or StorageFull, for which waiting is no help.
     """
-    until = monotonic() + PATIENCE_SECONDS
+    until = monotonic() + PATIENCE_SECONDS if until is None else until
     while True:
         try:
             return await to_thread.run_sync(work, limiter=limiter(writing, WRITING_THREADS))
         except AWAY as error:
             if is_disk_full(error):
-                raise StorageFull("the disk of the database is full: delete what is no longer needed") from error
+                reason = "the database could not write; delete what is not needed, or make room"
+                raise StorageFull(reason) from error
             if monotonic() >= until:
                 raise DatabaseUnavailable("the database did not answer in time") from error
             logger.warning("an upload waits for the database: %s", str(error).partition("\n")[0])

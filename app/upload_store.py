@@ -14,7 +14,7 @@ from app.models import Corpus, Document
 from app.rows import BadLine, Row
 
 BATCH_ROWS = 1_000
-BATCH_BYTES = 2**20  # about as many, by the characters of all fields
+BATCH_BYTES = 2**19  # of memory; a character beyond ASCII may make each of its text take four
 
 
 @dataclass
@@ -34,7 +34,8 @@ class Batch:
         """Take what a reader found."""
         if isinstance(found, Row):
             self.rows.append(found)
-            self.n_bytes += len(found.text) + len(found.key or "") + len(found.label or "")
+            for field_ in (found.text, found.key or "", found.label or ""):
+                self.n_bytes += len(field_) * (1 if field_.isascii() else 4)
         else:
             self.bad_lines.append(found)
 
