@@ -18,8 +18,8 @@ class CsvReader(LineReader):
         super().__init__(max_bytes)
         self.header: list[str] | None = None
         self.columns: dict[str, int] = {}  # where a record has its fields
-        self.record: list[Line] = []  # lines of a record whose quotes are open
-        self.n_bytes = 0  # of these
+        self.record = bytearray()  # lines of a record whose quotes are open, with LF in between
+        self.first = 0  # the number of the first of them
 
     def end(self) -> Iterator[Row | BadLine]:
         """What is left after the last chunk. Raises MalformedRequest for a bad header."""
@@ -40,27 +40,35 @@ class CsvReader(LineReader):
         if not self.record and not line.data.strip():
             return
         was_open = bool(self.record)
-        self.record.append(line)
-        self.n_bytes += len(line.data) + 1
-        if self.n_bytes > self.lines.max_bytes + 1:
+        if was_open:
+            self.record += b"\n"
+        else:
+            self.first = line.number
+        self.record += line.data
+        if len(self.record) > self.lines.max_bytes:
             yield from self.give_up(f"a quote that opens here is not closed within {self.lines.max_bytes} bytes")
         elif not ends_in_quotes(line.data, was_open):
-            number, data = self.record[0].number, b"\n".join(part.data or b"" for part in self.record)
-            self.record, self.n_bytes = [], 0
-            yield from self.parse(number, data)
+            yield from self.parse(self.first, self.taken())
+
+    def taken(self) -> bytes:
+        """The lines of the record, which is over."""
+        data = bytes(self.record)
+        self.record.clear()
+        return data
 
     def give_up(self, reason: str) -> Iterator[Row | BadLine]:
         """Report the open record's first line, and read again from the line after it.
 
         These lines are read each on its own, so that however many open a quote, each is read twice at most.
         """
-        first, *rest = self.record
-        self.record, self.n_bytes = [], 0
+        lines = io.BytesIO(self.taken())
         if self.header is None:
             raise MalformedRequest(f"the header cannot be read: {reason}")
-        yield BadLine(first.number, reason)
-        for number, data in rest:
-            if data is not None and data.strip():
+        next(lines)
+        yield BadLine(self.first, reason)
+        for number, line in enumerate(lines, self.first + 1):
+            data = line.removesuffix(b"\n")
+            if data.strip():
                 if ends_in_quotes(data, is_open=False):
                     yield BadLine(number, reason)
                 else:
