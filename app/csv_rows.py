@@ -5,7 +5,7 @@ import io
 from collections.abc import Iterator
 
 from app.errors import MalformedRequest
-from app.rows import FIELDS, BadLine, BadRow, Line, LineReader, Row, row_of
+from app.rows import FIELDS, MAX_FIELDS, BadLine, BadRow, Line, LineReader, Row, row_of
 
 # The csv module refuses fields above 128 KiB unless told otherwise; lines are bounded here already.
 csv.field_size_limit(2**31 - 1)
@@ -17,16 +17,15 @@ class CsvReader(LineReader):
     def __init__(self, max_bytes: int) -> None:
         super().__init__(max_bytes)
         self.header: list[str] | None = None
-        self.record: list[Line] = []  # lines of a record whose quotes are open
-        self.n_bytes = 0  # of these
+        self.columns: dict[str, int] = {}  # where a record has its fields
+        self.record = bytearray()  # lines of a record whose quotes are open, with LF in between
+        self.first = 0  # the number of the first of them
 
     def end(self) -> Iterator[Row | BadLine]:
-        """What is left after the last chunk. Raises MalformedRequest if there was no usable header."""
+        """What is left after the last chunk. Raises MalformedRequest for a bad header."""
         yield from super().end()
         if self.record:
             yield from self.give_up("a quote that opens here is never closed")
-        if self.header is None:
-            raise MalformedRequest("the CSV file is empty; its first line must name the columns, `text` among them")
 
     def read(self, line: Line) -> Iterator[Row | BadLine]:
         """The rows that the line completes. Raises MalformedRequest for a bad header."""
@@ -41,27 +40,35 @@ class CsvReader(LineReader):
         if not self.record and not line.data.strip():
             return
         was_open = bool(self.record)
-        self.record.append(line)
-        self.n_bytes += len(line.data) + 1
-        if self.n_bytes > self.lines.max_bytes + 1:
+        if was_open:
+            self.record += b"\n"
+        else:
+            self.first = line.number
+        self.record += line.data
+        if len(self.record) > self.lines.max_bytes:
             yield from self.give_up(f"a quote that opens here is not closed within {self.lines.max_bytes} bytes")
         elif not ends_in_quotes(line.data, was_open):
-            number, data = self.record[0].number, b"\n".join(part.data or b"" for part in self.record)
-            self.record, self.n_bytes = [], 0
-            yield from self.parse(number, data)
+            yield from self.parse(self.first, self.taken())
+
+    def taken(self) -> bytes:
+        """The lines of the record, which is over."""
+        data = bytes(self.record)
+        self.record.clear()
+        return data
 
     def give_up(self, reason: str) -> Iterator[Row | BadLine]:
         """Report the open record's first line, and read again from the line after it.
 
         These lines are read each on its own, so that however many open a quote, each is read twice at most.
         """
-        first, *rest = self.record
-        self.record, self.n_bytes = [], 0
+        lines = io.BytesIO(self.taken())
         if self.header is None:
             raise MalformedRequest(f"the header cannot be read: {reason}")
-        yield BadLine(first.number, reason)
-        for number, data in rest:
-            if data is not None and data.strip():
+        next(lines)
+        yield BadLine(self.first, reason)
+        for number, line in enumerate(lines, self.first + 1):
+            data = line.removesuffix(b"\n")
+            if data.strip():
                 if ends_in_quotes(data, is_open=False):
                     yield BadLine(number, reason)
                 else:
@@ -73,11 +80,12 @@ class CsvReader(LineReader):
             values = parse_csv(data)
             if self.header is None:
                 self.header = header_of(values)
+                self.columns = {name: self.header.index(name) for name in FIELDS if name in self.header}
                 self.ignored_fields.note(dict.fromkeys(self.header))
                 return
             if len(values) != len(self.header):
                 raise BadRow(f"the record has {len(values)} fields where the header has {len(self.header)}")
-            row = row_of(number, dict(zip(self.header, values, strict=True)))
+            row = row_of(number, {name: values[at] for name, at in self.columns.items()})
         except BadRow as error:
             if self.header is None:
                 raise MalformedRequest(f"the header cannot be read: {error}") from error
@@ -126,6 +134,8 @@ def parse_csv(data: bytes) -> list[str]:
 
 def header_of(names: list[str]) -> list[str]:
     """The columns that a header names. Raises BadRow."""
+    if len(names) > MAX_FIELDS:
+        raise BadRow(f"it names {len(names)} columns, more than {MAX_FIELDS}")
     names = [name.strip() for name in names]
     if "text" not in names:
         raise BadRow("it has no column `text`")

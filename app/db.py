@@ -2,13 +2,31 @@
 
 import errno
 import sqlite3
+from collections import deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Double, Engine, create_engine, event, inspect, text
+from sqlalchemy import (
+    ARRAY,
+    Column,
+    Connection,
+    Double,
+    Engine,
+    bindparam,
+    create_engine,
+    event,
+    func,
+    inspect,
+    select,
+    text,
+)
 from sqlalchemy.engine import make_url
+from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import Session, sessionmaker
 from sqlalchemy.sql.compiler import SQLCompiler
@@ -29,6 +47,11 @@ POSTGRES_TIMEOUTS = {
     "keepalives_count": 3,
     "tcp_user_timeout": 25_000,  # milliseconds
 }
+# Prepared statements are not kept either: an INSERT of a thousand rows takes a megabyte, and is rarely met again.
+SQLITE_STATEMENTS = {"cached_statements": 0}
+# Each statement is planned for its own parameters and the table as it is. A plan that was kept from when the
+# table was empty reads all of it, again and again, until statistics come; psycopg keeps plans unless told otherwise.
+POSTGRES_PLANS = {"prepare_threshold": None}
 # A writer that is frozen in mid-transaction holds locks: the server ends it then, and nobody waits longer for one.
 LOCK_MILLISECONDS = 30_000
 
@@ -38,6 +61,19 @@ POSTGRES_DISK_FULL = "53100"
 
 # FastAPI answers on 40 threads; each may hold a connection, so none waits for another's answer.
 POOL_SIZE, POOL_OVERFLOW = 5, 35
+
+
+SQLITE_AWAY = {
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_NOMEM,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_PROTOCOL,
+}  # primary codes of errors that may pass
+AWAY = (OperationalError, InterfaceError, PoolTimeout)  # the database does not answer, is locked, or its disk is full
 
 
 class SchemaError(RuntimeError):
@@ -60,14 +96,14 @@ class Database:
 def connect(url: str) -> Database:
     """The database at a URL; nothing is opened before the first transaction."""
     is_sqlite = make_url(url).get_backend_name() == "sqlite"
-    timeouts = {} if is_sqlite else POSTGRES_TIMEOUTS
+    arguments = SQLITE_STATEMENTS if is_sqlite else POSTGRES_TIMEOUTS | POSTGRES_PLANS
     engine = create_engine(
-        url, pool_size=POOL_SIZE, max_overflow=POOL_OVERFLOW, pool_pre_ping=True, connect_args=timeouts
+        url, pool_size=POOL_SIZE, max_overflow=POOL_OVERFLOW, pool_pre_ping=True, connect_args=arguments
     )
     if is_sqlite:
         make_folder(url)
         event.listen(engine, "connect", set_pragmas)
-        event.listen(engine, "begin", begin)
+        take_turns(engine)
     else:
         event.listen(engine, "begin", limit_locks)
     reading = engine.execution_options(readonly=True)
@@ -88,14 +124,77 @@ def set_pragmas(connection: Any, _: Any) -> None:
         connection.execute(f"PRAGMA {pragma}")
 
 
-def begin(connection: Connection) -> None:
-    """Begin a transaction on SQLite.
+class Turns:
+    """A lock that goes to whoever has waited for it longest; any thread may give it back."""
+
+    def __init__(self) -> None:
+        self.mutex = Lock()
+        self.waiting: deque[Lock] = deque()
+        self.is_taken = False
+
+    def take(self, seconds: float) -> bool:
+        """Wait for the turn; False if it did not come in time."""
+        with self.mutex:
+            if not self.is_taken:
+                self.is_taken = True
+                return True
+            mine = Lock()
+            mine.acquire()
+            self.waiting.append(mine)
+        if mine.acquire(timeout=seconds):
+            return True
+        with self.mutex:
+            if mine not in self.waiting:  # it was given just now
+                return True
+            self.waiting.remove(mine)
+            return False
+
+    def give(self) -> None:
+        """Let the next one have it."""
+        with self.mutex:
+            if self.waiting:
+                self.waiting.popleft().release()
+            else:
+                self.is_taken = False
+
+
+def take_turns(engine: Engine) -> None:
+    """Begin the transactions of an SQLite engine, those of its writers one after the other, first come first served.
+
+    SQLite knows no queue: who waits for its lock looks again from time to time, and among many writers one may
+    never find it free. So within a process they wait for their turn here, and for other processes there.
 
     A writer asks for the write lock at once: a reader that turns into a writer later fails without
     waiting when another one wrote in between, whatever the busy_timeout.
     """
-    readonly = connection.get_execution_options().get("readonly", False)
-    connection.exec_driver_sql("BEGIN" if readonly else "BEGIN IMMEDIATE")
+    turns = Turns()
+
+    def begin(connection: Connection) -> None:
+        if connection.get_execution_options().get("readonly", False):
+            connection.exec_driver_sql("BEGIN")
+            return
+        # Of the pool's record: what the connection itself knows is forgotten when it breaks.
+        info = connection.connection.record_info
+        assert info is not None, "connections come from the pool"
+        if "has_turn" not in info:
+            if not turns.take(LOCK_MILLISECONDS / 1000):
+                raise OperationalError("BEGIN IMMEDIATE", {}, locked())
+            info["has_turn"] = True
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    def end(_: Any, record: Any) -> None:
+        if record.record_info.pop("has_turn", False):
+            turns.give()
+
+    event.listen(engine, "begin", begin)
+    event.listen(engine, "checkin", end)  # after the transaction, however it ended
+
+
+def locked() -> sqlite3.OperationalError:
+    """What SQLite says when its lock was not to be had in time."""
+    error = sqlite3.OperationalError("database is locked")
+    error.sqlite_errorcode = sqlite3.SQLITE_BUSY
+    return error
 
 
 def limit_locks(connection: Connection) -> None:
@@ -190,3 +289,30 @@ def is_disk_full(error: BaseException) -> bool:
         or getattr(cause, "sqlstate", None) == POSTGRES_DISK_FULL
         or (isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT))
     )
+
+
+def insert_missing(session: Session, table: type[Any], rows: Sequence[Mapping[str, Any]], returned: str) -> set[Any]:
+    """Insert the rows that meet no other by a unique constraint, in order; what those have in a column.
+
+    All rows have the same columns. PostgreSQL takes them as one array a column: as single values, a thousand
+    rows cost it several times as much.
+    """
+    insert = upsert(session, table)
+    if session.get_bind().dialect.name == "postgresql":
+        columns = {name: table.__table__.c[name] for name in rows[0]}
+        arrays = [bindparam(None, [row[name] for row in rows], ARRAY(column.type)) for name, column in columns.items()]
+        source = func.unnest(*arrays).table_valued(*(Column(name, column.type) for name, column in columns.items()))
+        insert, rows = insert.from_select(list(columns), select(*source.render_derived().c)), []
+    insert = insert.on_conflict_do_nothing().returning(table.__table__.c[returned])
+    return set(session.connection().execute(insert, rows or None).scalars())
+
+
+def is_away(error: Exception) -> bool:
+    """Whether the database did not answer, was locked or had no room; not if a row is of a kind that cannot be read."""
+    if not isinstance(error, AWAY):
+        return False
+    cause = getattr(error, "orig", None)
+    if not isinstance(cause, sqlite3.Error):
+        return True
+    code = getattr(cause, "sqlite_errorcode", None)  # the driver's own errors have none
+    return code is not None and code & 0xFF in SQLITE_AWAY

@@ -12,11 +12,17 @@ class ServiceError(Exception):
 
     status = HTTPStatus.CONFLICT
 
-    def __init__(self, detail: str, errors: Sequence[Mapping[str, str]] = ()) -> None:
-        """`errors` are the parts of the request that are at fault, each with `where` and `reason`."""
+    def __init__(
+        self, detail: str, errors: Sequence[Mapping[str, str]] = (), members: Mapping[str, int] | None = None
+    ) -> None:
+        """`errors` are the parts of the request that are at fault, each with `where` and `reason`.
+
+        `members` are facts that a program reads beside the detail, such as how much of an upload is stored.
+        """
         super().__init__(detail)
         self.detail = detail
         self.errors = errors
+        self.members = members or {}
 
 
 class BadRequest(ServiceError):
@@ -151,6 +157,12 @@ class IdempotencyKeyReused(ServiceError):
     """The idempotency key belongs to a request with another body."""
 
     status = HTTPStatus.UNPROCESSABLE_ENTITY
+
+
+class ResourceDeleted(ServiceError):
+    """What the first request under this idempotency key made has been deleted."""
+
+    status = HTTPStatus.GONE
 
 
 class DatabaseUnavailable(ServiceError):

@@ -1,20 +1,48 @@
-"""Uploads: bytes to rows, batch by batch, with a reason for every line that cannot be used."""
+"""Uploads: bytes to rows, batch by batch, with a reason for every line that cannot be used.
 
-from collections.abc import AsyncIterable
+The event loop takes bytes in and sees to it that things happen one after the other. Lines are read in one thread
+for all uploads, since they share one interpreter, and written in a few, so that no other request waits for a
+thread however many uploads there are. Only a few uploads at a time hold more than a piece, a line and a batch that
+is not full: none of these waits for its client.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
+from time import monotonic
+from typing import TypeVar
 
-from sqlalchemy import func, insert, select, update
-from sqlalchemy.orm import Session, sessionmaker
-from starlette.concurrency import run_in_threadpool
+from anyio import CapacityLimiter, to_thread
+from anyio.lowlevel import RunVar
 
-from app.errors import CorpusNotFound, IdempotencyKeyReused, NothingAccepted, UploadTooLarge
-from app.idempotency import touch
-from app.models import Corpus, Document
+from app.db import AWAY, is_disk_full
+from app.errors import (
+    CorpusNotFound,
+    DatabaseUnavailable,
+    NothingAccepted,
+    ServiceError,
+    StorageFull,
+    UploadTooLarge,
+)
 from app.rows import BadLine, LineReader, Row
+from app.upload_store import Batch, Store
 
-BATCH_ROWS = 1_000
-BATCH_BYTES = 2**23
+logger = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+
 MAX_ERRORS = 1_000  # told one by one; all are counted
+PIECE = 2**16  # bytes that are read at once, whatever a client sends
+AT_WORK = 4  # uploads whose lines are being read and written
+READING_THREADS, WRITING_THREADS = 1, 4
+PATIENCE_SECONDS, PAUSE_SECONDS = 60.0, 0.5  # how long an upload waits for a database, and how often it asks
+
+working: RunVar[CapacityLimiter] = RunVar("working")
+reading: RunVar[CapacityLimiter] = RunVar("reading")
+writing: RunVar[CapacityLimiter] = RunVar("writing")
 
 
 @dataclass
@@ -42,58 +70,53 @@ class Report:
         self.rejected += len(bad_lines)
         self.errors += sorted(bad_lines)[: MAX_ERRORS - len(self.errors)]
 
-
-@dataclass
-class Batch:
-    """Rows and bad lines since the last transaction."""
-
-    rows: list[Row] = field(default_factory=list)
-    bad_lines: list[BadLine] = field(default_factory=list)
-    n_bytes: int = 0
-
     @property
-    def is_full(self) -> bool:
-        """Whether it is time to write."""
-        return len(self.rows) + len(self.bad_lines) >= BATCH_ROWS or self.n_bytes >= BATCH_BYTES
+    def counts(self) -> dict[str, int]:
+        """What a refusal says of the lines before it."""
+        return {"accepted": self.accepted, "rejected": self.rejected}
 
-    def add(self, found: Row | BadLine) -> None:
-        """Take what a reader found."""
-        if isinstance(found, Row):
-            self.rows.append(found)
-            self.n_bytes += len(found.text)
-        else:
-            self.bad_lines.append(found)
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """Whatever breaks the upload off says how much of it is stored; of a corpus that is gone, nothing is."""
+        try:
+            yield
+        except CorpusNotFound:
+            raise
+        except ServiceError as error:
+            stored = "1 document is" if self.accepted == 1 else f"{self.accepted} documents are"
+            rejected = "1 line was" if self.rejected == 1 else f"{self.rejected} lines were"
+            error.detail += f"; {stored} stored of this upload and {rejected} rejected"
+            error.members = self.counts
+            raise
+
+    def check(self) -> None:
+        """Raise NothingAccepted, with the reasons, if not one line could be used."""
+        if self.accepted:
+            return
+        if not self.rejected:
+            raise NothingAccepted("the upload is empty: it holds no document", members=self.counts)
+        errors = [{"where": f"line {line}", "reason": reason} for line, reason in self.errors]
+        raise NothingAccepted(f"none of {self.rejected} lines could be used", errors, self.counts)
 
 
-async def receive(chunks: AsyncIterable[bytes], reader: LineReader, store: "Store", max_bytes: int) -> Report:
+async def receive(
+    chunks: AsyncIterable[bytes], reader: LineReader, store: Store, max_bytes: int, report: Report
+) -> None:
     """Store the rows of an upload as documents of a corpus, in short transactions while it comes in.
 
-    Holds one batch and one line at most. Raises MalformedRequest for a CSV file without a usable header,
-    NothingAccepted if no line was usable, UploadTooLarge past `max_bytes` (what came before stays),
-    CorpusNotFound, and IdempotencyKeyReused for lines unlike those that came before under the key.
+    Holds one batch, one piece and one line at most. Raises MalformedRequest for a CSV file without a usable header,
+    UploadTooLarge past `max_bytes` (what came before stays), CorpusNotFound, IdempotencyKeyReused for lines unlike
+    those that came before under the key, DatabaseUnavailable and StorageFull.
     """
-    report, batch = Report(), Batch()
-    bytes_left = max_bytes
-    async for chunk in chunks:
-        for found in reader.feed(chunk[:bytes_left]):
-            batch.add(found)
-            if batch.is_full:
-                await run_in_threadpool(store.write, batch, report)
-                batch = Batch()
-        bytes_left -= len(chunk)
+    batch, bytes_left = Batch(), max_bytes
+    async for piece in pieces(chunks):
+        batch = await take(reader.feed(piece[:bytes_left]), batch, store, report)
+        bytes_left -= len(piece)
         if bytes_left < 0:
-            await run_in_threadpool(store.write, batch, report)
-            raise UploadTooLarge(
-                f"the upload is larger than {max_bytes} bytes; {report.accepted} rows before that were accepted"
-            )
-    for found in reader.end():
-        batch.add(found)
-    await run_in_threadpool(store.write, batch, report)
+            await take(iter(()), batch, store, report, is_last=True)
+            raise UploadTooLarge(f"the upload is larger than {max_bytes} bytes")
+    await take(reader.end(), batch, store, report, is_last=True)
     report.ignored_fields = list(reader.ignored)
-    if report.rejected and not report.accepted:
-        errors = [{"where": f"line {line}", "reason": reason} for line, reason in report.errors]
-        raise NothingAccepted(f"none of {report.rejected} lines could be used", errors)
-    return report
 
 
 async def pass_by(chunks: AsyncIterable[bytes], max_bytes: int) -> None:
@@ -105,124 +128,69 @@ async def pass_by(chunks: AsyncIterable[bytes], max_bytes: int) -> None:
             raise UploadTooLarge(f"the upload is larger than {max_bytes} bytes")
 
 
-class Store:
-    """Writes the batches of one upload; under an idempotency key, only lines that are not here yet.
+async def pieces(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
+    """The chunks, the long ones cut."""
+    async for chunk in chunks:
+        for start in range(0, len(chunk), PIECE):
+            yield chunk[start : start + PIECE]
 
-    `upload_id` is the row of the key. A batch is written as a whole or not at all, and an upload that is
-    sent again falls into the same batches: so documents without a key get the numbers they would have got.
+
+async def take(
+    found: Iterator[Row | BadLine], batch: Batch, store: Store, report: Report, is_last: bool = False
+) -> Batch:
+    """Add what a reader finds to the batch, and write all that are full, or all; returns the one that is not."""
+    until = monotonic() + PATIENCE_SECONDS
+    async with limiter(working, AT_WORK):
+        read = partial(filled, found, batch)
+        *full, rest = await to_thread.run_sync(read, limiter=limiter(reading, READING_THREADS))
+        for each in [*full, rest] if is_last else full:
+            await write(each, store, report, until)
+    return rest
+
+
+def filled(found: Iterator[Row | BadLine], batch: Batch) -> list[Batch]:
+    """The batch and those that follow it, with all that is found; only the last one has room left."""
+    batches = [batch]
+    for each in found:
+        batches[-1].add(each)
+        if batches[-1].is_full:
+            batches.append(Batch())
+    return batches
+
+
+async def write(batch: Batch, store: Store, report: Report, until: float) -> None:
+    """Store the batch, and report it. Raises CorpusNotFound, DatabaseUnavailable, StorageFull."""
+    if batch.rows:
+        written = await patiently(partial(store.write, batch), until)
+        report.add(written.stored, batch.bad_lines + written.refused)
+    else:
+        report.add([], batch.bad_lines)
+
+
+async def patiently(work: Callable[[], Result], until: float | None = None) -> Result:
+    """What the work in a thread returns; it is tried again for a while if the database is locked or away.
+
+    Raises DatabaseUnavailable, or StorageFull, for which waiting is no help.
     """
-
-    def __init__(self, sessions: sessionmaker[Session], corpus_id: str, upload_id: int | None = None) -> None:
-        self.sessions = sessions
-        self.corpus_id = corpus_id
-        self.upload_id = upload_id
-        self.version = -1  # of the corpus after this upload's last batch
-        self.n_documents = 0  # in the corpus at that version
-
-    def write(self, batch: Batch, report: Report) -> None:
-        """Insert the batch's documents in one transaction, and report them. Raises CorpusNotFound.
-
-        A row whose key is taken becomes a bad line. The corpus row is locked by the new version, so
-        what is looked up here stays true until the commit, whoever else uploads.
-        """
-        here: list[Row] = []
-        if batch.rows:
-            with self.sessions.begin() as session:
-                is_open = self.upload_id is None or touch(session, self.upload_id)
-                here = self.already_here(session, batch)
-                lines = {row.line for row in here}
-                batch.rows = [row for row in batch.rows if row.line not in lines]
-                if batch.rows:
-                    self.insert(session, batch, is_open)
-        report.add(here + batch.rows, batch.bad_lines)
-
-    def already_here(self, session: Session, batch: Batch) -> list[Row]:
-        """The batch's rows that an earlier try of this upload has stored. Raises IdempotencyKeyReused."""
-        if self.upload_id is None:
-            return []
-        lines = Document.line.between(batch.rows[0].line, batch.rows[-1].line)
-        stored = session.scalars(select(Document).where(Document.upload_id == self.upload_id, lines))
-        by_line = {document.line: document for document in stored}
-        here = [row for row in batch.rows if row.line in by_line]
-        for row in here:
-            first = by_line[row.line]
-            if (first.text, first.label, first.key) != (row.text, row.label, row.key or first.key):
-                raise IdempotencyKeyReused(f"line {row.line} is not the one that came before under the key")
-        return here
-
-    def insert(self, session: Session, batch: Batch, is_open: bool) -> None:
-        """Insert the batch's rows under a new version of the corpus; an upload that has ended takes no more."""
-        version = self.next_version(session)
-        batch.rows = self.with_keys(session, batch)
-        if batch.rows:
-            if not is_open:
-                raise IdempotencyKeyReused("an upload under this key, with another body, has ended meanwhile")
-            session.execute(insert(Document), [self.values(row, version) for row in batch.rows])
-        self.version, self.n_documents = version, self.n_documents + len(batch.rows)
-
-    def next_version(self, session: Session) -> int:
-        """Lock the corpus under a new version, and know how many documents it holds."""
-        version = session.scalar(
-            update(Corpus)
-            .where(Corpus.id == self.corpus_id)
-            .values(version=Corpus.version + 1)
-            .returning(Corpus.version)
-            .execution_options(synchronize_session=False)
-        )
-        if version is None:
-            raise CorpusNotFound(f"there is no corpus {self.corpus_id}")
-        if version != self.version + 1:  # somebody else's batch came in between, or this is the first
-            count = select(func.count()).select_from(Document).where(Document.corpus_id == self.corpus_id)
-            self.n_documents = session.scalar(count) or 0
-        return version
-
-    def with_keys(self, session: Session, batch: Batch) -> list[Row]:
-        """The batch's rows that have a key of their own, given or by number; the others become bad lines."""
-        taken = self.taken(session, [row.key for row in batch.rows if row.key is not None])
-        rows: list[Row] = []
-        for row in batch.rows:
-            if row.key is None:
-                continue
-            if row.key in taken:
-                batch.bad_lines.append(BadLine(row.line, f"the key {shortened(row.key)} is already in the corpus"))
-            else:
-                taken.add(row.key)
-                rows.append(row)
-        return sorted(rows + self.numbered(session, batch, taken), key=lambda row: row.line)
-
-    def numbered(self, session: Session, batch: Batch, taken: set[str]) -> list[Row]:
-        """The batch's rows without a key, each under the next number that is free as a key."""
-        rows = [row for row in batch.rows if row.key is None]
-        keys: list[str] = []
-        number = self.n_documents + len(batch.rows) - len(rows)
-        while len(keys) < len(rows):
-            wanted = range(number + 1, number + 1 + len(rows) - len(keys))
-            candidates = [f"document-{n}" for n in wanted]
-            taken |= self.taken(session, candidates)
-            keys += [key for key in candidates if key not in taken]
-            number = wanted[-1]
-        return [row._replace(key=key) for row, key in zip(rows, keys, strict=True)]
-
-    def taken(self, session: Session, keys: list[str]) -> set[str]:
-        """Those of the keys that are in the corpus."""
-        if not keys:
-            return set()
-        found = select(Document.key).where(Document.corpus_id == self.corpus_id, Document.key.in_(keys))
-        return set(session.scalars(found))
-
-    def values(self, row: Row, version: int) -> dict[str, object]:
-        """The row as a document of the corpus."""
-        return {
-            "corpus_id": self.corpus_id,
-            "version": version,
-            "key": row.key,
-            "text": row.text,
-            "label": row.label,
-            "upload_id": self.upload_id,
-            "line": None if self.upload_id is None else row.line,
-        }
+    until = monotonic() + PATIENCE_SECONDS if until is None else until
+    while True:
+        try:
+            return await to_thread.run_sync(work, limiter=limiter(writing, WRITING_THREADS))
+        except AWAY as error:
+            if is_disk_full(error):
+                reason = "the database could not write; delete what is not needed, or make room"
+                raise StorageFull(reason) from error
+            if monotonic() >= until:
+                raise DatabaseUnavailable("the database did not answer in time") from error
+            logger.warning("an upload waits for the database: %s", str(error).partition("\n")[0])
+        await asyncio.sleep(PAUSE_SECONDS)
 
 
-def shortened(key: str) -> str:
-    """A key as it is quoted in a reason."""
-    return repr(key if len(key) <= 50 else key[:49] + "…")
+def limiter(threads: RunVar[CapacityLimiter], n_threads: int) -> CapacityLimiter:
+    """The limiter of some threads, made when the event loop first asks for it."""
+    try:
+        return threads.get()
+    except LookupError:
+        made = CapacityLimiter(n_threads)
+        threads.set(made)
+        return made

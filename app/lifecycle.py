@@ -36,7 +36,7 @@ from app.errors import (
     SideRunNotFound,
 )
 from app.leases import CALL_SECONDS, EXTENSION, LIVE, POWER, Run, changed, end_run
-from app.models import MAX_SWEEPS, Corpus, Encoding, Job, SideRun, Unit
+from app.models import MAX_SWEEPS, Corpus, Encoding, Job, SideRun, Unit, is_visible
 
 # Kinds of units between encode and the chains, one unit of each, by model.
 PREPARATIONS: dict[str, tuple[str, ...]] = {"lbpl-ntm": (), "calibrated": ("atoms", "calibrate")}
@@ -55,7 +55,9 @@ def submit(session: Session, corpus_id: str, settings: Mapping[str, Any]) -> tup
     """
     # The shared lock keeps the corpus from being deleted between this look and the commit.
     version = session.scalar(
-        select(Corpus.version).where(Corpus.id == corpus_id).with_for_update(read=True, key_share=True)
+        select(Corpus.version)
+        .where(Corpus.id == corpus_id, Corpus.deleted_at.is_(None))
+        .with_for_update(read=True, key_share=True)
     )
     if version is None:
         raise CorpusNotFound(f"there is no corpus {corpus_id}")
@@ -218,8 +220,9 @@ def unfinished_job(session: Session, corpus_id: str) -> str | None:
 
 
 def find_job(session: Session, job_id: str) -> Job:
-    """The job as it is now. Raises JobNotFound."""
-    job = session.get(Job, job_id, populate_existing=True)
+    """The job as it is now. Raises JobNotFound, also if its corpus has been deleted."""
+    visible = select(Job).where(Job.id == job_id, is_visible(Job.corpus_id))
+    job = session.scalar(visible.execution_options(populate_existing=True))
     if job is None:
         raise JobNotFound(f"there is no job {job_id}")
     return job

@@ -12,9 +12,11 @@ from fastapi_offline import FastAPIOffline
 from app import db, queue
 from app.api import audit, corpora, health, jobs, power, results, topics
 from app.api.common import problems
+from app.corpus_counts import KnownCounts
 from app.errors import BadRequest, MalformedRequest, MisdirectedRequest, StorageFull, UnsupportedBody
 from app.front_door import FrontDoor
 from app.problems import render_errors
+from app.removal import Removal
 from app.schemas import Problem
 from app.settings import Settings
 
@@ -44,10 +46,13 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         database.engine.dispose()
         raise
     queue.configure(settings)
+    removal = Removal(database)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        removal.wake()  # deletions that the last process did not come to the end of
         yield
+        removal.stop()
         database.engine.dispose()
 
     app = FastAPIOffline(
@@ -59,6 +64,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )
     app.state.settings = settings
     app.state.database = database
+    app.state.removal = removal
+    app.state.known_counts = KnownCounts()
     for part in (corpora, jobs, results, topics, audit, power, health):
         app.include_router(part.router, responses=ANYWHERE)
     app.add_middleware(FrontDoor, routes=app.routes, settings=settings)

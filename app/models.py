@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 from sqlalchemy import (
     JSON,
     BigInteger,
+    ColumnElement,
     Double,
     ForeignKey,
     Index,
@@ -14,6 +15,8 @@ from sqlalchemy import (
     String,
     Text,
     UniqueConstraint,
+    select,
+    text,
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
@@ -68,6 +71,14 @@ class Corpus(Base):
     __table_args__ = (Index(None, "created_at", "id"),)
 
 
+def is_visible(corpus_id: Any) -> ColumnElement[bool]:
+    """The condition, in SQL, that the corpus with this id is there and nobody has deleted it."""
+    return select(Corpus.id).where(Corpus.id == corpus_id, Corpus.deleted_at.is_(None)).exists()
+
+
+IS_EMPTY = text("text = ''")  # of a document, in the letters that its index has
+
+
 class Document(Base):
     """One text, labeled or not; never changed once it is here."""
 
@@ -86,6 +97,8 @@ class Document(Base):
     __table_args__ = (
         UniqueConstraint("corpus_id", "key"),
         Index(None, "corpus_id", "id"),
+        Index(None, "corpus_id", "label"),  # counts read this one alone, and the next
+        Index("ix_documents_empty", "corpus_id", sqlite_where=IS_EMPTY, postgresql_where=IS_EMPTY),
         Index(None, "upload_id", "line", unique=True),
     )
 

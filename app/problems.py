@@ -50,17 +50,25 @@ class ProblemResponse(JSONResponse):
 
 
 def problem(
-    status: int, type_: str, title: str, detail: str, instance: str, errors: Sequence[Mapping[str, str]] = ()
+    status: int,
+    type_: str,
+    title: str,
+    detail: str,
+    instance: str,
+    errors: Sequence[Mapping[str, str]] = (),
+    members: Mapping[str, int] | None = None,
 ) -> dict[str, Any]:
-    """The body of a problem."""
+    """The body of a problem; `members` are its own, beside those of all problems."""
     body = {"type": type_, "title": title, "status": int(status), "detail": detail, "instance": instance}
+    body |= members or {}
     return {**body, "errors": list(errors)} if errors else body
 
 
 def problem_of(error: ServiceError, instance: str) -> dict[str, Any]:
     """The body of a refusal."""
     kind = type(error)
-    return problem(kind.status, type_of(kind.__name__), title_of(kind), error.detail, instance, error.errors)
+    name = type_of(kind.__name__)
+    return problem(kind.status, name, title_of(kind), error.detail, instance, error.errors, error.members)
 
 
 def refusal(request: Request, error: ServiceError) -> ProblemResponse:

@@ -9,6 +9,7 @@ from app.models import MAX_KEY, MAX_NAME
 
 FIELDS = ("text", "key", "label")
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+MAX_FIELDS = 1_000  # of a JSON line, and columns of a CSV file
 MAX_IGNORED = 100  # unknown fields that are named
 MAX_FIELD_NAME = 100  # characters of such a name that are kept
 
@@ -92,7 +93,9 @@ class Ignored:
     def note(self, fields: Mapping[str, object]) -> None:
         """Note the unknown fields of a row."""
         for name in fields:
-            if name not in FIELDS and len(self.names) < MAX_IGNORED:
+            if len(self.names) >= MAX_IGNORED:
+                return
+            if name not in FIELDS:
                 # A name from JSON may hold what UTF-8 cannot say, and the answer is UTF-8.
                 self.names[name[:MAX_FIELD_NAME].encode("utf-8", "replace").decode()] = None
 
@@ -155,6 +158,8 @@ def parse_json(data: bytes) -> dict[str, object]:
         raise BadRow("the line is JSON of a kind that cannot be read") from error
     if not isinstance(fields, dict):
         raise BadRow("the line is JSON, but not an object")
+    if len(fields) > MAX_FIELDS:
+        raise BadRow(f"the object has {len(fields)} fields, more than {MAX_FIELDS}")
     return fields
 
 

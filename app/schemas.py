@@ -74,6 +74,8 @@ class Problem(BaseModel):
     detail: str
     instance: str
     errors: list[Fault] = []
+    accepted: int | None = Field(default=None, description="Of an upload that broke off: documents that are stored.")
+    rejected: int | None = Field(default=None, description="Of an upload that broke off: lines that were rejected.")
 
 
 class CorpusIn(RequestBody):
@@ -103,12 +105,26 @@ class CorpusOut(BaseModel):
     created_at: datetime
 
 
+COUNTS: dict[str, Any] = {"documents": 2000, "labeled": 480, "unlabeled": 1520, "empty": 0}
+
+
+class CorpusCounts(CorpusOut):
+    """A corpus with its counts as they are now."""
+
+    model_config = example(**CORPUS, **COUNTS)
+
+    documents: int
+    labeled: int
+    unlabeled: int
+    empty: int = Field(description="Documents without text, labeled or not.")
+
+
 class CorpusPage(BaseModel):
     """Some corpora, newest first; `next` is the cursor of the page after, null on the last one."""
 
-    model_config = example(corpora=[CORPUS], next=CURSOR)
+    model_config = example(corpora=[{**CORPUS, **COUNTS}], next=CURSOR)
 
-    corpora: list[CorpusOut]
+    corpora: list[CorpusCounts]
     next: str | None
 
 
@@ -119,22 +135,15 @@ class LabelCount(BaseModel):
     documents: int
 
 
-class CorpusDetail(CorpusOut):
-    """A corpus with its counts as they are now."""
+class CorpusDetail(CorpusCounts):
+    """A corpus with its counts and known categories as they are now."""
 
     model_config = example(
         **CORPUS,
-        documents=2000,
-        labeled=480,
-        unlabeled=1520,
-        empty=0,
+        **COUNTS,
         categories=[{"name": "astronomy", "documents": 80}, {"name": "optics", "documents": 400}],
     )
 
-    documents: int
-    labeled: int
-    unlabeled: int
-    empty: int = Field(description="Documents without text, labeled or not.")
     categories: list[LabelCount]
 
 
@@ -172,7 +181,7 @@ class UploadOut(BaseModel):
 class HealthOut(BaseModel):
     """How the service is."""
 
-    model_config = example(status="ok", version="0.1.0", schema="0005", workers=2, faults={})
+    model_config = example(status="ok", version="0.1.0", schema="0006", workers=2, faults={})
 
     status: Literal["ok", "degraded"]
     version: str

@@ -1,6 +1,5 @@
 """The API's server: uvicorn, within the bounds of `http_protocol` and as the settings say."""
 
-import gc
 import logging
 import resource
 from typing import Any
@@ -9,6 +8,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from app.http_protocol import bounded
+from app.interpreter import calm
 from app.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -24,17 +24,12 @@ def run(settings: Settings) -> None:
 
 
 def make_app() -> FastAPI:
-    """The application, with nothing left to do at its first request.
-
-    What it is made of never goes, and is taken from the sight of the garbage collector: to look through all of it
-    would hold up every answer for a tenth of a second, now and then.
-    """
+    """The application, with nothing left to do at its first request."""
     from app.main import create_app  # takes a while, and options are wanted without it
 
     app = create_app()
     app.openapi()
-    gc.collect()
-    gc.freeze()
+    calm()
     return app
 
 

@@ -7,11 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.orm import Session
 
 from app import disk, leases
-from app.db import Database
+from app.db import AWAY, Database, is_away
 from app.models import Job, Unit
 from app.settings import Settings
 from sampler.workers import Workers
@@ -30,20 +29,6 @@ class Stopped(Exception):
 
 class DatabaseAway(Exception):
     """The database does not answer, is locked, or its disk is full."""
-
-
-# What SQLAlchemy raises then; also for some rows that cannot be read, see `is_away`.
-AWAY = (OperationalError, InterfaceError)
-# SQLite's own codes for it: BUSY LOCKED NOMEM READONLY IOERR FULL CANTOPEN PROTOCOL
-SQLITE_AWAY = {5, 6, 7, 8, 10, 13, 14, 15}
-
-
-def is_away(error: OperationalError | InterfaceError) -> bool:
-    """Whether the database was away, rather than a row of a kind that cannot be read."""
-    if "sqlite3" not in type(error.orig).__module__:
-        return True
-    code = getattr(error.orig, "sqlite_errorcode", None)  # the driver's own errors have none
-    return code is not None and code & 0xFF in SQLITE_AWAY
 
 
 @dataclass(frozen=True)
@@ -100,7 +85,7 @@ class Leg:
                 except AWAY as error:
                     if not is_away(error):
                         raise
-                    reason = f"the database does not take what is to be saved: {error.orig}"
+                    reason = f"the database does not take what is to be saved: {told(error)}"
             if self.leaving():
                 raise DatabaseAway(reason)
             self.wait(reason)
@@ -118,8 +103,8 @@ class Leg:
     def saved(self, session: Session, **progress: Any) -> bool:
         """Fence a write and note the progress; False if the run is over."""
         nothing = {"n_sweeps": self.unit.n_sweeps, "n_categories": None, "sweeps_per_second": None}
-        told = {**nothing, "seconds": self.seconds, **progress}
-        return leases.saved(session, self.unit.id, self.token, self.settings.lease_seconds, **told)
+        present = {**nothing, "seconds": self.seconds, **progress}
+        return leases.saved(session, self.unit.id, self.token, self.settings.lease_seconds, **present)
 
     def finish(self, session: Session) -> list[int]:
         """End the unit; returns the units that call for workers now."""
@@ -136,5 +121,9 @@ class Leg:
 
 def reason_of(kind: str, error: Exception) -> str:
     """Why a run has failed, as its owner reads it."""
-    told = error.orig if isinstance(error, AWAY) else error
-    return f"{kind}: {type(error).__name__}: {told}"
+    return f"{kind}: {type(error).__name__}: {told(error)}"
+
+
+def told(error: Exception) -> str:
+    """What an error says, without the statement that it happened in."""
+    return str(getattr(error, "orig", None) or error)

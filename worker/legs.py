@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from app import leases
-from app.db import Database
+from app.db import AWAY, Database, is_away
 from app.errors import LeaseLost
 from app.leases import EXTENSION
 from app.models import Answer, Audit, Job, SideRun, Topic, Unit
@@ -21,7 +21,7 @@ from sampler.workers import Interrupted
 from worker import encodings, results, store, topics
 from worker.encode import encode, stored_corpus
 from worker.heartbeat import Heartbeat
-from worker.leg import AWAY, DatabaseAway, Leg, Stopped, is_away, reason_of
+from worker.leg import DatabaseAway, Leg, Stopped, reason_of, told
 from worker.models import ChainState, Model, model_of
 from worker.steps import mended, run_steps
 from worker.store import NewDraw, Rows
@@ -49,8 +49,8 @@ def run(database: Database, settings: Settings, unit_id: int, leaving: Callable[
     except DatabaseAway as error:
         logger.warning("unit %d: its lease runs out: %s", unit_id, error)
     except Exception as error:
-        if isinstance(error, AWAY) and is_away(error):
-            logger.warning("unit %d: the database is away, the lease runs out: %s", unit_id, error.orig)
+        if is_away(error):
+            logger.warning("unit %d: the database is away, the lease runs out: %s", unit_id, told(error))
         else:
             logger.exception("unit %d cannot be read", unit_id)
             refuse(database, unit_id, error)
@@ -84,7 +84,7 @@ def work_on(leg: Leg) -> list[int]:
     except DatabaseAway:
         raise
     except Exception as error:
-        if isinstance(error, AWAY) and is_away(error):
+        if is_away(error):
             raise
         logger.exception("job %s: %s failed", leg.job.id, leg.unit.kind)
         reason = error
@@ -193,7 +193,7 @@ def clear_older_results(leg: Leg) -> None:
             with leg.database.sessions.begin() as session:
                 is_left = results.clear_older(session, leg.job.id, results.next_edition(leg.job))
     except AWAY as error:
-        logger.warning("job %s: its older results stay for now: %s", leg.job.id, error.orig)
+        logger.warning("job %s: its older results stay for now: %s", leg.job.id, told(error))
 
 
 def finished(leg: Leg, model: Model[Any], unit: Unit) -> Any:

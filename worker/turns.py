@@ -5,11 +5,11 @@ import time
 from collections.abc import Callable
 
 from app import leases, queue
-from app.db import Database
+from app.db import AWAY, Database, is_away
 from app.leases import Free
 from app.settings import Settings
 from worker import legs
-from worker.leg import AWAY, is_away
+from worker.leg import told
 
 logger = logging.getLogger(__name__)
 
@@ -42,5 +42,5 @@ def next_unit(database: Database, turn_of: str | None) -> Free | None:
     except AWAY as error:
         if not is_away(error):
             raise
-        logger.warning("nothing can be claimed: %s", error.orig)
+        logger.warning("nothing can be claimed: %s", told(error))
         return None

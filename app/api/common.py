@@ -131,9 +131,9 @@ def address(settings: Settings, path: str) -> str:
 
 
 def find_corpus(session: Session, corpus_id: str) -> Corpus:
-    """The corpus. Raises CorpusNotFound."""
+    """The corpus. Raises CorpusNotFound, also if it has been deleted."""
     corpus = session.get(Corpus, corpus_id)
-    if corpus is None:
+    if corpus is None or corpus.deleted_at is not None:
         raise CorpusNotFound(f"there is no corpus {corpus_id}")
     return corpus
 

@@ -2,15 +2,15 @@
 
 import uuid
 from dataclasses import replace
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
-from sqlalchemy import delete, func, select, tuple_
+from sqlalchemy import select, tuple_, update
 from sqlalchemy.orm import Session, sessionmaker
-from starlette.concurrency import run_in_threadpool
 
-from app import intake
+from app import corpus_counts, intake
 from app.api.common import (
     MAX_BODY_BYTES,
     PAGE,
@@ -25,13 +25,16 @@ from app.api.common import (
     Sessions,
     address,
     answer,
+    database,
     find_corpus,
     from_cursor,
     problems,
     rendered,
     to_cursor,
 )
+from app.corpus_counts import KnownCounts
 from app.csv_rows import CsvReader
+from app.db import now
 from app.errors import (
     BodyTooLarge,
     CorpusInUse,
@@ -39,14 +42,19 @@ from app.errors import (
     IdempotencyKeyReused,
     MalformedRequest,
     NothingAccepted,
+    ResourceDeleted,
+    StorageFull,
     UnsupportedUpload,
     UploadTooLarge,
 )
 from app.idempotency import Answer, Hashed, Once, touch
 from app.lifecycle import unfinished_job
-from app.models import Corpus, Document, IdempotentRequest
+from app.limits import check_disk
+from app.models import Corpus, IdempotentRequest
+from app.removal import Removal
 from app.rows import LineReader, NdjsonReader
-from app.schemas import CorpusDetail, CorpusIn, CorpusOut, CorpusPage, LabelCount, UploadOut
+from app.schemas import CorpusCounts, CorpusDetail, CorpusIn, CorpusOut, CorpusPage, LabelCount, UploadOut
+from app.upload_store import Store
 
 router = APIRouter(prefix="/v1/corpora", tags=["corpora"])
 
@@ -74,13 +82,25 @@ UPLOAD_BODY: dict[str, Any] = {
 }
 
 
+def removal(request: Request) -> Removal:
+    """Who takes out what has been deleted."""
+    found: Removal = request.app.state.removal
+    return found
+
+
+def known_counts(request: Request) -> KnownCounts:
+    """The counts that the application remembers."""
+    found: KnownCounts = request.app.state.known_counts
+    return found
+
+
 @router.post(
     "",
     operation_id="create_corpus",
     summary="Make an empty corpus",
     status_code=HTTPStatus.CREATED,
     response_model=CorpusOut,
-    responses=problems(BodyTooLarge, MalformedRequest, IdempotencyKeyReused),
+    responses=problems(BodyTooLarge, MalformedRequest, IdempotencyKeyReused, ResourceDeleted),
     max_body_size=MAX_BODY_BYTES,
 )
 def create_corpus(body: CorpusIn, once: Keyed, sessions: Sessions, settings: ServiceSettings) -> Response:
@@ -103,12 +123,24 @@ def create_corpus(body: CorpusIn, once: Keyed, sessions: Sessions, settings: Ser
     summary="Add documents to a corpus",
     response_model=UploadOut,
     responses=problems(
-        CorpusNotFound, UploadTooLarge, UnsupportedUpload, NothingAccepted, MalformedRequest, IdempotencyKeyReused
+        CorpusNotFound,
+        UploadTooLarge,
+        UnsupportedUpload,
+        NothingAccepted,
+        MalformedRequest,
+        IdempotencyKeyReused,
+        ResourceDeleted,
+        StorageFull,
     ),
     openapi_extra=UPLOAD_BODY,
 )
 async def upload_documents(
-    corpus_id: CorpusId, request: Request, once: KeyedStream, sessions: Sessions, settings: ServiceSettings
+    corpus_id: CorpusId,
+    request: Request,
+    once: KeyedStream,
+    sessions: Sessions,
+    readers: Readers,
+    settings: ServiceSettings,
 ) -> Response:
     """Add documents, one a line of NDJSON or one a record of CSV; labeled, unlabeled or mixed.
 
@@ -118,14 +150,21 @@ async def upload_documents(
     """
     reader = reader_of(request)(settings.max_document_bytes)
     chunks = Hashed(request.stream())
-    row = await run_in_threadpool(begin_upload, sessions, once)
+    row = await intake.patiently(partial(begin_upload, sessions, once))
     if row is not None and row.digest is not None:
         await intake.pass_by(chunks, settings.max_upload_bytes)
-        return rendered(replace(once, digest=chunks.digest()).answer_of(row))
-    store = intake.Store(sessions, corpus_id, None if row is None else row.id)
-    report = await intake.receive(chunks, reader, store, settings.max_upload_bytes)
+        once = replace(once, digest=chunks.digest())
+        return rendered(await intake.patiently(partial(replay, readers, once, row)))
+    store = Store(database(request), corpus_id, None if row is None else row.id, partial(check_disk, settings))
+    await intake.patiently(store.look)
+    report = intake.Report()
+    with report.told():
+        await intake.receive(chunks, reader, store, settings.max_upload_bytes, report)
+    report.check()
+    once = replace(once, digest=chunks.digest())
     made = answer(HTTPStatus.OK, UploadOut.model_validate(report))
-    return rendered(await run_in_threadpool(end_upload, sessions, replace(once, digest=chunks.digest()), made))
+    with report.told():
+        return rendered(await intake.patiently(partial(end_upload, sessions, once, made)))
 
 
 def begin_upload(sessions: sessionmaker[Session], once: Once) -> IdempotentRequest | None:
@@ -136,6 +175,12 @@ def begin_upload(sessions: sessionmaker[Session], once: Once) -> IdempotentReque
         row = once.open(session)
         touch(session, row.id)
     return row
+
+
+def replay(readers: sessionmaker[Session], once: Once, row: IdempotentRequest) -> Answer:
+    """The answer to an upload that has ended. Raises IdempotencyKeyReused, ResourceDeleted."""
+    with readers.begin() as session:
+        return once.answer_of(session, row)
 
 
 def end_upload(sessions: sessionmaker[Session], once: Once, made: Answer) -> Answer:
@@ -158,20 +203,22 @@ def reader_of(request: Request) -> type[LineReader]:
     "",
     operation_id="list_corpora",
     summary="List the corpora",
-    response_model=CorpusPage,
     responses=problems(MalformedRequest),
 )
-def list_corpora(readers: Readers, cursor: Cursor = None, limit: Limit = PAGE) -> dict[str, Any]:
-    """List the corpora, newest first."""
+def list_corpora(request: Request, readers: Readers, cursor: Cursor = None, limit: Limit = PAGE) -> CorpusPage:
+    """List the corpora with their counts, newest first."""
     after = from_cursor(cursor, NewestFirst)
-    query = select(Corpus).order_by(Corpus.created_at.desc(), Corpus.id.desc()).limit(limit + 1)
+    query = select(Corpus).where(Corpus.deleted_at.is_(None))
+    query = query.order_by(Corpus.created_at.desc(), Corpus.id.desc()).limit(limit + 1)
     if after is not None:
         query = query.where(tuple_(Corpus.created_at, Corpus.id) < after)
     with readers.begin() as session:
         corpora = list(session.scalars(query))
-    more = len(corpora) > limit
-    corpora = corpora[:limit]
-    return {"corpora": corpora, "next": to_cursor((corpora[-1].created_at, corpora[-1].id)) if more else None}
+        more = len(corpora) > limit
+        corpora = corpora[:limit]
+        counts = known_counts(request).of(session, corpora)
+    told = [CorpusCounts(**facts(corpus), **counts[corpus.id]._asdict()) for corpus in corpora]
+    return CorpusPage(corpora=told, next=to_cursor((corpora[-1].created_at, corpora[-1].id)) if more else None)
 
 
 @router.get(
@@ -184,36 +231,15 @@ def get_corpus(corpus_id: CorpusId, readers: Readers) -> CorpusDetail:
     """Look at a corpus: its documents, labels and known categories, counted now."""
     with readers.begin() as session:
         corpus = find_corpus(session, corpus_id)
-        documents, labeled, empty = count_documents(session, corpus_id)
-        categories = count_labels(session, corpus_id)
-    return CorpusDetail(
-        **CorpusOut.model_validate(corpus).model_dump(),
-        documents=documents,
-        labeled=labeled,
-        unlabeled=documents - labeled,
-        empty=empty,
-        categories=categories,
-    )
+        counts = corpus_counts.count(session, [corpus_id])[corpus_id]
+        labels = corpus_counts.count_labels(session, corpus_id)
+    categories = [LabelCount(name=name, documents=n_documents) for name, n_documents in labels]
+    return CorpusDetail(**facts(corpus), **counts._asdict(), categories=categories)
 
 
-def count_documents(session: Session, corpus_id: str) -> tuple[int, int, int]:
-    """Documents of a corpus; of these, the labeled ones and the empty ones."""
-    counts = select(func.count(), func.count(Document.label), func.count().filter(Document.text == "")).where(
-        Document.corpus_id == corpus_id
-    )
-    documents, labeled, empty = session.execute(counts).one()
-    return documents, labeled, empty
-
-
-def count_labels(session: Session, corpus_id: str) -> list[LabelCount]:
-    """Labeled documents of each known category, by name."""
-    counts = (
-        select(Document.label, func.count())
-        .where(Document.corpus_id == corpus_id, Document.label.is_not(None))
-        .group_by(Document.label)
-    )
-    named = ((name or "", count) for name, count in session.execute(counts))
-    return [LabelCount(name=name, documents=count) for name, count in sorted(named)]
+def facts(corpus: Corpus) -> dict[str, Any]:
+    """What is told of a corpus besides its counts."""
+    return CorpusOut.model_validate(corpus).model_dump()
 
 
 @router.delete(
@@ -223,13 +249,18 @@ def count_labels(session: Session, corpus_id: str) -> list[LabelCount]:
     status_code=HTTPStatus.NO_CONTENT,
     responses=problems(CorpusNotFound, CorpusInUse),
 )
-def delete_corpus(corpus_id: CorpusId, sessions: Sessions) -> None:
-    """Delete a corpus with its documents, its jobs and their results; not while a job over it has not ended."""
+def delete_corpus(corpus_id: CorpusId, request: Request, sessions: Sessions) -> None:
+    """Delete a corpus with its documents, its jobs and their results; not while a job over it has not ended.
+
+    Nobody sees it any more from then on. Its rows are taken out afterwards, a few at a time.
+    """
     with sessions.begin() as session:
         # Locked first, so that no job is submitted between the question and the deletion.
-        if session.scalar(select(Corpus.id).where(Corpus.id == corpus_id).with_for_update()) is None:
+        there = select(Corpus.id).where(Corpus.id == corpus_id, Corpus.deleted_at.is_(None))
+        if session.scalar(there.with_for_update()) is None:
             raise CorpusNotFound(f"there is no corpus {corpus_id}")
         job_id = unfinished_job(session, corpus_id)
         if job_id is not None:
-            raise CorpusInUse(f"job {job_id} over corpus {corpus_id} is not over: cancel it first")
-        session.execute(delete(Corpus).where(Corpus.id == corpus_id))
+            raise CorpusInUse(f"job {job_id} over corpus {corpus_id} has not ended: cancel it first")
+        session.execute(update(Corpus).where(Corpus.id == corpus_id).values(deleted_at=now()))
+    removal(request).wake()

@@ -47,6 +47,7 @@ from app.errors import (
     JobTooLarge,
     MalformedRequest,
     NothingToCategorize,
+    ResourceDeleted,
     SideRunNotFound,
     TooManyJobs,
 )
@@ -56,7 +57,7 @@ from app.job_schemas import JobOut, JobPage
 from app.job_settings import ExtensionIn, JobIn
 from app.leases import EXTENSION, LIVE, POWER, Run
 from app.limits import check_room, check_size
-from app.models import Job
+from app.models import Job, is_visible
 from app.schemas import CORPUS_ID, Status
 from app.settings import Settings
 
@@ -81,6 +82,7 @@ CHECKS: RunVar[CapacityLimiter] = RunVar("checks of jobs")
         BodyTooLarge,
         MalformedRequest,
         IdempotencyKeyReused,
+        ResourceDeleted,
     ),
     max_body_size=MAX_BODY_BYTES,
 )
@@ -156,7 +158,8 @@ def list_jobs(
 ) -> JobPage:
     """List the jobs in short, newest first; each one's address has its settings in full and its chains."""
     after = from_cursor(cursor, NewestFirst)
-    query = summary_query().order_by(Job.created_at.desc(), Job.id.desc()).limit(limit + 1)
+    query = summary_query().where(is_visible(Job.corpus_id))
+    query = query.order_by(Job.created_at.desc(), Job.id.desc()).limit(limit + 1)
     if status is not None:
         query = query.where(Job.status == status)
     if corpus_id is not None:

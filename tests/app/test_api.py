@@ -5,18 +5,17 @@ from dataclasses import asdict
 from typing import Any
 
 import pytest
-from sqlalchemy import func, select
 from starlette.testclient import TestClient
 
-from app import queue
+from app import corpus_counts, queue
 from app.db import Database
-from app.models import Base, Checkpoint, Encoding, EncodingPart, Job
+from app.models import Job
 from sampler.hyperparameters import Hyperparameters
 from sampler.state import DEFAULT_KERNEL
 from sampler.text import TextOptions
 from tests.app import rows
 from tests.app.legs import claim, finish, save
-from tests.app.rows import CORPUS, add_corpus, succeed, units
+from tests.app.rows import succeed, units
 
 NOBODY = "99999999-2222-4333-8444-555555555555"
 
@@ -80,6 +79,33 @@ def test_all_corpora_are_listed_once_newest_first(client: TestClient) -> None:
     assert sorted(listed) == sorted(made)
     times = [corpus["created_at"] for corpus in pages(client, "/v1/corpora", "corpora", limit=3)]
     assert times == sorted(times, reverse=True)
+
+
+def test_the_list_of_corpora_counts_their_documents(client: TestClient, corpus_id: str) -> None:
+    other = client.post("/v1/corpora", json={"name": "other"}).json()["id"]
+    for n_empty in (1, 2):
+        upload(client, f"/v1/corpora/{corpus_id}", [{"text": " ", "label": "known"}])
+        listed = {corpus.pop("id"): corpus for corpus in client.get("/v1/corpora").json()["corpora"]}
+        detail = client.get(f"/v1/corpora/{corpus_id}").json()
+        assert listed[corpus_id] == {key: detail[key] for key in detail if key not in ("id", "categories")}
+        counts = [listed[corpus_id][name] for name in ("documents", "labeled", "unlabeled", "empty")]
+        assert counts == [10 + n_empty, 5 + n_empty, 5, n_empty]
+        assert [listed[other][name] for name in ("documents", "labeled", "unlabeled", "empty")] == [0, 0, 0, 0]
+
+
+def test_the_list_counts_anew_only_what_has_changed(
+    client: TestClient, corpus_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.post("/v1/corpora", json={"name": "other"})
+    before = client.get("/v1/corpora").json()
+    counted: list[str] = []
+    count = corpus_counts.count
+    monkeypatch.setattr(corpus_counts, "count", lambda session, ids: counted.extend(ids) or count(session, ids))
+    assert client.get("/v1/corpora").json() == before
+    assert counted == []
+    upload(client, f"/v1/corpora/{corpus_id}", [{"text": "new"}])
+    assert {corpus["documents"] for corpus in client.get("/v1/corpora").json()["corpora"]} == {0, 11}
+    assert counted == [corpus_id]
 
 
 def test_a_corpus_cannot_be_deleted_under_a_live_job(client: TestClient, corpus_id: str) -> None:
@@ -263,32 +289,3 @@ def test_a_job_calls_for_one_worker(client: TestClient, corpus_id: str) -> None:
     submit(client, corpus_id)
     [message] = folder.iterdir()
     assert json.loads(message.read_text())["headers"]["task"] == queue.CALL
-
-
-def test_deleting_a_corpus_takes_all_that_hangs_on_it(client: TestClient, database: Database) -> None:
-    with database.sessions.begin() as session:
-        add_corpus(session)
-    job_id, unit_ids = rows.submit(database)
-    rows.add_draws(database, job_id, chains=2, sweeps=3)
-    rows.add_results(database, job_id)
-    with database.sessions.begin() as session:
-        encoding = Encoding(
-            corpus_id=CORPUS,
-            corpus_version=1,
-            options="{}",
-            n_documents=1,
-            n_tokens=1,
-            n_words=1,
-            n_known=0,
-            vocabulary=[],
-            categories=[],
-        )
-        session.add_all([encoding, Checkpoint(unit_id=unit_ids[0], n_sweeps=0, data=b"")])
-        session.flush()
-        session.add(EncodingPart(encoding_id=encoding.id, number=0, data=b""))
-        session.get_one(Job, job_id).encoding_id = encoding.id
-    succeed(database, job_id, unit_ids)
-    assert client.delete(f"/v1/corpora/{CORPUS}").status_code == 204
-    with database.readers.begin() as session:
-        left = {t.name: session.scalar(select(func.count()).select_from(t)) for t in Base.metadata.sorted_tables}
-    assert set(left.values()) == {0}

@@ -207,6 +207,7 @@ def test_deleting_a_corpus_takes_atoms_calibrations_and_audits(
         session.add(AtomRun(**key, data=b""))
         session.add(CalibrationStep(job_id=audited.rpartition("/")[2], number=0, data=b""))
     assert client.delete(f"/v1/corpora/{CORPUS}").status_code == 204
+    client.app.state.removal.thread.submit(int).result(60)  # type: ignore[attr-defined]
     with database.readers.begin() as session:
         left = {t.name: session.scalar(select(func.count()).select_from(t)) for t in Base.metadata.sorted_tables}
     assert set(left.values()) == {0}

@@ -256,9 +256,9 @@ def test_a_client_is_not_silent_while_the_service_does_not_read(
     write = intake.Store.write
     pauses = [2 * SECONDS, 0, 0, 2 * SECONDS]
 
-    def slow(store: intake.Store, *arguments: Any) -> None:
+    def slow(store: intake.Store, *arguments: Any) -> Any:
         time.sleep(pauses.pop(0) if pauses else 0)
-        write(store, *arguments)
+        return write(store, *arguments)
 
     monkeypatch.setattr(intake.Store, "write", slow)
     lines = b'{"text": "galaxy"}\n' * 2000

@@ -54,11 +54,31 @@ def test_a_submit_that_is_sent_again_gets_the_same_answer_and_makes_one_job(
     assert client.get(first.headers["Location"]).json() == first.json()
 
 
-def test_a_repeat_gets_the_first_answer_whatever_became_of_the_job(client: TestClient, database: Database) -> None:
+def test_a_repeat_gets_the_first_answer_whatever_became_of_the_job(client: TestClient) -> None:
     first = submit(client, "key")
     client.post(f"{first.headers['Location']}/cancel")
-    client.delete(f"/v1/corpora/{CORPUS}")
     assert submit(client, "key").content == first.content
+
+
+def test_a_repeat_after_the_deletion_is_told_so_and_makes_nothing(client: TestClient, database: Database) -> None:
+    made = client.post("/v1/corpora", json={"name": "once"}, headers={"Idempotency-Key": "key"})
+    job = submit(client, "key").json()
+    client.post(f"/v1/jobs/{job['id']}/cancel")
+    for path in (f"/v1/corpora/{CORPUS}", made.headers["Location"]):
+        assert client.delete(path).status_code == 204
+    for _ in range(2):
+        answers = {
+            job["id"]: submit(client, "key"),
+            made.json()["id"]: client.post("/v1/corpora", json={"name": "once"}, headers={"Idempotency-Key": "key"}),
+        }
+        for name, answer in answers.items():
+            assert (answer.status_code, answer.json()["type"]) == (410, "urn:newfound:problem:resource-deleted")
+            assert name in answer.json()["detail"]
+            assert "Location" not in answer.headers
+    assert client.get("/v1/corpora").json()["corpora"] == []
+    assert client.get("/v1/jobs").json()["jobs"] == []
+    assert submit(client, "key", seed=1).json()["type"] == REUSED
+    assert submit(client, "new").status_code == 404
 
 
 def test_a_repeat_wakes_up_no_worker(client: TestClient) -> None:

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from app import disk, upload_store
 from app.csv_rows import CsvReader
+from app.db import insert_missing
 from app.rows import BadLine, NdjsonReader, Row
 
 NDJSON, CSV = "application/x-ndjson", "text/csv"
@@ -79,8 +81,33 @@ def test_an_upload_without_a_usable_line_is_a_422_that_tells_all_reasons(client:
     assert [error["where"] for error in answer.json()["errors"]] == ["line 1", "line 2"]
 
 
-def test_an_empty_ndjson_upload_accepts_nothing(client: TestClient, corpus: str) -> None:
-    assert upload(client, corpus, b"").json()["accepted"] == 0
+@pytest.mark.parametrize("content_type", [NDJSON, CSV])
+@pytest.mark.parametrize("data", [b"", b"\xef\xbb\xbf", b"\n", b"\r\n \n\t\n", b"\xef\xbb\xbf\n\n"])
+def test_an_upload_without_a_line_is_a_422_in_plain_words(
+    client: TestClient, corpus: str, content_type: str, data: bytes
+) -> None:
+    answer = upload(client, corpus, data, content_type)
+    assert (answer.status_code, answer.json()["type"]) == (422, "urn:newfound:problem:nothing-accepted")
+    assert answer.json()["detail"] == "the upload is empty: it holds no document"
+    assert (answer.json()["accepted"], answer.json()["rejected"]) == (0, 0)
+    assert client.get(corpus).json()["version"] == 0
+
+
+@pytest.mark.parametrize("data", [b"text", b"text,key\n", b"\xef\xbb\xbftext\r\n\r\n"])
+def test_a_csv_header_alone_is_an_empty_upload(client: TestClient, corpus: str, data: bytes) -> None:
+    answer = upload(client, corpus, data, CSV)
+    assert (answer.status_code, answer.json()["type"]) == (422, "urn:newfound:problem:nothing-accepted")
+    assert "the upload is empty" in answer.json()["detail"]
+
+
+def test_an_upload_of_which_nothing_is_stored_leaves_the_version_alone(client: TestClient, corpus: str) -> None:
+    rows = lines({"text": "a", "key": "k"}, {"text": "b", "key": "l"})
+    upload(client, corpus, rows)
+    before = client.get(corpus).json()
+    for content in (rows, b"nonsense\n", b"", lines({"text": "c", "key": "k"})):
+        assert upload(client, corpus, content).status_code == 422
+    assert client.get(corpus).json() == before
+    assert before["version"] == 1
 
 
 @pytest.mark.parametrize(
@@ -156,13 +183,23 @@ def test_a_csv_record_with_other_fields_than_the_header_is_a_bad_line() -> None:
     assert list(reasons(found)) == [2, 3, 5, 6, 7]
 
 
-@pytest.mark.parametrize(
-    "data", [b"", b"\n\n", b"key,label\n1,x\n", b"text,text\na,b\n", b'"text', b"te\xff", b"text" * 2000]
-)
+@pytest.mark.parametrize("data", [b"key,label\n1,x\n", b"text,text\na,b\n", b'"text', b"te\xff", b"text" * 2000])
 def test_a_csv_upload_without_a_usable_header_is_refused(client: TestClient, corpus: str, data: bytes) -> None:
     answer = upload(client, corpus, data, CSV)
     assert answer.status_code == 422
     assert answer.json()["type"] == "urn:newfound:problem:malformed-request"
+
+
+def test_more_columns_or_fields_than_anybody_needs_are_refused_with_their_number(
+    client: TestClient, corpus: str
+) -> None:
+    many = b",".join(b"%d" % (n % 10) for n in range(1100))
+    answer = upload(client, corpus, b"text," + many + b"\n", CSV)
+    assert (answer.status_code, answer.json()["type"]) == (422, "urn:newfound:problem:malformed-request")
+    assert "1101 columns, more than 1000" in answer.json()["detail"]
+    row = b'{"text": "a", ' + b",".join(b'"%d":1' % n for n in range(1100)) + b"}"
+    found = read(NdjsonReader(2**20), row, size=1000)
+    assert reasons(found) == {1: "the object has 1101 fields, more than 1000"}
 
 
 def test_csv_is_stored_as_ndjson_is(client: TestClient, corpus: str) -> None:
@@ -184,6 +221,31 @@ def test_a_number_that_somebody_took_as_a_key_is_passed_over(client: TestClient,
     upload(client, corpus, lines({"text": "a", "key": "document-3"}, {"text": "b", "key": "document-4"}))
     answer = upload(client, corpus, lines(*[{"text": "c"}] * 3)).json()
     assert (answer["accepted"], answer["rejected"]) == (3, 0)
+
+
+def test_numbers_that_many_took_as_keys_are_passed_over_in_few_steps(
+    client: TestClient, corpus: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = [f"document-{n}" for n in range(901, 1801)]
+    upload(client, corpus, lines(*[{"text": "a", "key": key} for key in keys]))
+    steps = 0
+
+    def counted(*arguments: Any) -> set[Any]:
+        nonlocal steps
+        steps += 1
+        return insert_missing(*arguments)
+
+    monkeypatch.setattr(upload_store, "insert_missing", counted)
+    assert upload(client, corpus, lines(*[{"text": "b"}] * 3)).json()["accepted"] == 3
+    assert steps < 12
+    assert client.get(corpus).json()["documents"] == 903
+
+
+def test_a_key_that_is_given_goes_before_a_number(client: TestClient, corpus: str) -> None:
+    answer = upload(client, corpus, lines({"text": "a"}, {"text": "b", "key": "document-1"}, {"text": "c"})).json()
+    assert (answer["accepted"], answer["rejected"]) == (3, 0)
+    taken = upload(client, corpus, lines(*[{"text": "d", "key": f"document-{n}"} for n in (1, 2, 3, 4)])).json()
+    assert (taken["accepted"], taken["rejected"]) == (1, 3)
 
 
 def test_batches_are_numbered_on(client: TestClient, corpus: str) -> None:
@@ -217,7 +279,8 @@ def test_an_upload_past_the_limit_keeps_what_came_before_and_says_so(client: Tes
     assert answer.status_code == 413
     accepted = client.get(corpus).json()["documents"]
     assert accepted > 900
-    assert f"{accepted} rows" in answer.json()["detail"]
+    assert f"{accepted} documents are stored" in answer.json()["detail"]
+    assert (answer.json()["accepted"], answer.json()["rejected"]) == (accepted, 0)
 
 
 def test_other_kinds_of_uploads_are_a_415_that_names_the_right_ones(client: TestClient, corpus: str) -> None:
@@ -243,3 +306,17 @@ def test_names_of_ignored_fields_are_few_and_short(client: TestClient, corpus: s
     assert max(map(len, answer.json()["ignored_fields"])) == 100
     many = [{"text": "a", f"field-{n}": 1} for n in range(150)]
     assert len(upload(client, corpus, lines(*many)).json()["ignored_fields"]) == 100
+
+
+@pytest.mark.parametrize("kind", ["sqlite"])
+def test_an_upload_that_fills_the_disk_says_how_much_of_it_is_stored(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free = iter([2**30, 2**30])  # when it begins, and for its first batch
+    monkeypatch.setattr(disk, "free_bytes", lambda folder: next(free, 2**20))
+    corpus = client.post("/v1/corpora", json={"name": "large"}).headers["Location"]
+    lines = b"".join(b'{"text": "galaxy %d"}\n' % n for n in range(2_500))
+    refused = client.post(f"{corpus}/documents", content=lines, headers={"Content-Type": "application/x-ndjson"})
+    assert (refused.status_code, refused.json()["type"]) == (507, "urn:newfound:problem:storage-full")
+    assert refused.json()["accepted"] == 1_000
+    assert client.get(corpus).json()["documents"] == 1_000
