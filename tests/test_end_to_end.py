@@ -94,7 +94,7 @@ class Service:
     def results(self, job_id: str) -> Any:
         """Everything that a job answers."""
         base = f"/v1/jobs/{job_id}"
-        return [self.get(f"{base}/{name}?limit=1000") for name in ("trace", "categories", "documents")]
+        return [self.get(f"{base}/{part}") for part in ("trace?limit=1000", "categories", "documents?limit=1000")]
 
 
 @contextmanager
@@ -228,7 +228,7 @@ def test_the_readmes_commands_work_when_pasted(service: Service, tmp_path: Path)
     assert len(documents["documents"]) == 5
     assert [draw["sweep"] for draw in trace["draws"]] == [1, 2, 3, 4, 5]
     assert all(document["probability"] < 0.5 for document in audit["documents"])
-    assert (power_test["id"], power_test["progress"]["stage"]) == (job["id"], "power")
+    assert (power_test["id"], power_test["power_test"]["progress"]["stage"]) == (job["id"], "power")
 
 
 def test_an_interrupted_demo_leaves_no_process() -> None:

@@ -20,6 +20,8 @@ def work(database: Database, settings: Settings, leaving: Callable[[], bool]) ->
     A job keeps its turn for as long as one leg may last, so that a short job's units follow one another even where
     long jobs wait, whose chains take a whole leg each time.
     """
+    if leaving():  # Celery hears one more call before it ends: it is meant for somebody else
+        queue.call(1)
     turn_of, turn_ends, n_legs = None, 0.0, 0
     while not leaving():
         unit = next_unit(database, turn_of if time.monotonic() < turn_ends else None)

@@ -96,5 +96,5 @@ class Client:
     def results(self, job_id: str) -> bytes:
         """Everything that the job answers, as bytes to be compared."""
         base = f"/v1/jobs/{job_id}"
-        rest = [self.get(f"{base}/{name}?limit=1000") for name in ("categories", "documents")]
+        rest = [self.get(f"{base}/{part}") for part in ("categories", "documents?limit=1000")]
         return json.dumps([self.trace(job_id), *rest], sort_keys=True).encode().replace(job_id.encode(), b"")

@@ -127,3 +127,9 @@ def test_a_worker_that_leaves_calls_for_another(database: Database, settings: Se
         n_ready = len(session.scalars(select(Unit.id).where(Unit.status == "ready")).all())
     assert n_ready > 0
     assert (queue.calls_waiting() or 0) >= 1
+
+
+def test_a_call_that_a_leaving_worker_hears_is_passed_on(database: Database, settings: Settings) -> None:
+    queue.configure(settings)
+    assert turns.work(database, settings, lambda: True) == 0
+    assert queue.calls_waiting() == 1
