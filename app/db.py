@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from sqlalchemy import (
     ARRAY,
@@ -297,14 +297,17 @@ def insert_missing(session: Session, table: type[Any], rows: Sequence[Mapping[st
     All rows have the same columns. PostgreSQL takes them as one array a column: as single values, a thousand
     rows cost it several times as much.
     """
-    insert = upsert(session, table)
+    insert, parameters = upsert(session, table), cast("Any", rows)
     if session.get_bind().dialect.name == "postgresql":
-        columns = {name: table.__table__.c[name] for name in rows[0]}
-        arrays = [bindparam(None, [row[name] for row in rows], ARRAY(column.type)) for name, column in columns.items()]
-        source = func.unnest(*arrays).table_valued(*(Column(name, column.type) for name, column in columns.items()))
-        insert, rows = insert.from_select(list(columns), select(*source.render_derived().c)), []
+        names = list(rows[0])
+        columns = [table.__table__.c[name] for name in names]
+        # The values are no part of the statement, whose objects refer to one another until they are collected.
+        arrays = [bindparam(f"{column.name}_array", type_=ARRAY(column.type)) for column in columns]
+        source = func.unnest(*arrays).table_valued(*(Column(column.name, column.type) for column in columns))
+        insert = insert.from_select(names, select(*source.render_derived().c))
+        parameters = {f"{name}_array": [row[name] for row in rows] for name in names}
     insert = insert.on_conflict_do_nothing().returning(table.__table__.c[returned])
-    return set(session.connection().execute(insert, rows or None).scalars())
+    return set(session.connection().execute(insert, parameters).scalars())
 
 
 def is_away(error: Exception) -> bool:

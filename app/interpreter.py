@@ -6,7 +6,7 @@ from contextlib import suppress
 
 # Objects that are made before a collection, and collections before one that goes further. A line of JSON may hold half
 # a million lists, and none is garbage while it is read; by Python's own 700, collections take most of its time.
-THRESHOLDS = (100_000, 20, 100)
+THRESHOLDS = (20_000, 20, 100)
 M_ARENA_MAX = -8  # of glibc's mallopt
 
 

@@ -79,23 +79,26 @@ class Removal:
     def clear(self, table: Table, parent: ColumnElement[Any], parent_id: Any, size: int) -> int:
         """Delete the rows of a table under one parent, `size` of them at first; returns what proved to be a good size.
 
-        They are taken by ranges of the primary key. Each begins where the last one ended: PostgreSQL's indexes know
-        deleted rows for a while, and whoever begins at the front again comes past all of them.
+        They are taken in the order of the primary key, and each time those after the last one: PostgreSQL's indexes
+        know deleted rows for a while, and whoever begins at the front again comes past all of them.
         """
-        columns = [column for column in table.primary_key if column is not parent]
-        mine = bounds = [parent == parent_id]
+        *prefix, last = (column for column in table.primary_key if column is not parent)
+        bounds = mine = [parent == parent_id]
         while not self.leaving.is_set():
             with self.database.readers.begin() as session:
-                keys = session.execute(select(*columns).where(*bounds).order_by(*columns).limit(size)).all()
+                keys = session.execute(select(*prefix, last).where(*bounds).order_by(*prefix, last).limit(size)).all()
             if not keys:
                 break
-            last = tuple_(*keys[-1])
+            # Of one prefix at a time: then no other index than that of the primary key looks as good to a planner.
+            first = keys[0]
+            end = [key for key in keys if key[:-1] == first[:-1]][-1]
+            is_first = [column == value for column, value in zip(prefix, first, strict=False)]
             with self.database.sessions.begin() as session:
                 plan_anew(session)
                 began = monotonic()
-                session.execute(delete(table).where(*bounds, tuple_(*columns) <= last))
+                session.execute(delete(table).where(*mine, *is_first, last.between(first[-1], end[-1])))
             seconds = monotonic() - began
-            bounds = [*mine, tuple_(*columns) > last]
+            bounds = [*mine, tuple_(*prefix, last) > tuple_(*end)]
             size = fitting(size, seconds)
             self.leaving.wait(seconds)  # half of the time is for others
         return size

@@ -1,6 +1,7 @@
 """Uploads: the worst files that somebody may send, on both databases."""
 
 import json
+import tracemalloc
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -9,9 +10,11 @@ import pytest
 from starlette.testclient import TestClient
 
 from app import disk, upload_store
+from app.api.corpora import READERS
 from app.csv_rows import CsvReader
 from app.db import insert_missing
 from app.rows import BadLine, NdjsonReader, Row
+from app.upload_store import Batch
 
 NDJSON, CSV = "application/x-ndjson", "text/csv"
 
@@ -175,6 +178,40 @@ def test_quotes_that_open_again_and_again_take_linear_time() -> None:
     found = read(CsvReader(2**20), b'text,key\n"open\n' + b'a"b,"c\n' * 30_000, 2**16)
     assert len(found) == 30_001
     assert texts(found) == {}
+
+
+def test_a_record_of_many_lines_takes_the_memory_of_its_bytes() -> None:
+    tracemalloc.start()
+    reader = CsvReader(2**20)
+    found = read(reader, b'text,key\n"' + b"\n" * 200_000, 2**14)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert reasons(found) == {2: "a quote that opens here is never closed"}
+    assert peak < 4 * 2**20
+
+
+def test_a_batch_is_full_by_the_memory_of_all_its_fields() -> None:
+    for text, key in (("a" * 300_000, "k"), ("a", "k" * 300_000), ("\N{GREEK SMALL LETTER PI}" * 75_000, "k")):
+        batch = Batch()
+        batch.add(Row(1, text, key, None))
+        assert not batch.is_full
+        batch.add(Row(2, text, key, None))
+        assert batch.is_full
+
+
+def test_whatever_size_chunks_have_little_is_read_at_once(client: TestClient, corpus: str) -> None:
+    pieces: list[int] = []
+
+    class Noted(NdjsonReader):
+        def feed(self, chunk: bytes) -> Iterator[Row | BadLine]:
+            pieces.append(len(chunk))
+            return super().feed(chunk)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(READERS, NDJSON, Noted)
+        assert upload(client, corpus, lines(*[{"text": "x" * 1000}] * 500)).json()["accepted"] == 500
+    assert sum(pieces) > 500_000
+    assert max(pieces) == 2**16
 
 
 def test_a_csv_record_with_other_fields_than_the_header_is_a_bad_line() -> None:

@@ -34,4 +34,4 @@ def test_collections_are_few_and_look_at_nothing_that_was_loaded_before() -> Non
     assert frozen > before / 2
     assert after < 1000
     assert 1000 < at_last < 3000, "what comes later is looked at"
-    assert n_collections < 5, "while a line is read there is no garbage to look for"
+    assert n_collections < 20, "while a line is read there is no garbage to look for"

@@ -142,6 +142,32 @@ def test_no_transaction_takes_more_rows_than_it_may(database: Database) -> None:
     assert sum(taken) > N_DOCUMENTS
 
 
+@pytest.mark.parametrize("kind", ["sqlite"])
+def test_each_part_is_found_by_its_keys_alone(database: Database) -> None:
+    """Another index that begins with the same columns would be read to its end for each part."""
+    fill(database)
+    mark(database)
+    deletes: list[tuple[str, Any]] = []
+
+    def note(_: Any, __: Any, statement: str, parameters: Any, *___: object) -> None:
+        if statement.startswith("DELETE"):
+            deletes.append((statement, parameters))
+
+    event.listen(database.engine, "before_cursor_execute", note)
+    Removal(database).run()
+    with database.engine.connect() as connection:
+        plans = {
+            statement.split()[2]: connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters).first()
+            for statement, parameters in deletes
+        }
+    assert set(plans) == set(counted(database))
+    few_of_one_parent = {"units", "jobs", "encodings", "corpora"}
+    for table in set(plans) - few_of_one_parent:
+        [*_, plan] = plans[table] or ()
+        [*_, last] = Base.metadata.tables[table].primary_key
+        assert f"{last.name}>? AND {last.name}<?" in plan.replace("rowid", "id")
+
+
 def test_sizes_follow_the_time_that_transactions_take() -> None:
     assert removal.fitting(8, 0.001) == 16
     assert removal.fitting(8, 0.03) == 8
