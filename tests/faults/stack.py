@@ -178,7 +178,10 @@ class Stack(Service):
         """All that a job answers, without its own id."""
         base = f"/v1/jobs/{job_id}"
         job = self.get(base)
-        found = {name: self.get(f"{base}/{name}") for name in ("categories", "documents?limit=1000")}
+        found = {
+            "categories": self.get(f"{base}/categories"),
+            "documents": self.get(f"{base}/documents?limit=1000"),
+        }
         with self.database.readers.begin() as session:
             draws = session.scalars(select(Draw).where(Draw.job_id == job_id).order_by(Draw.chain, Draw.sweep))
             trace = [
