@@ -14,6 +14,7 @@ from tests.waits import slowness, wait_for
 
 QUICK_EXIT = 10.0 * slowness()  # seconds from SIGTERM to the end, on a machine that is busy with other things
 POISONED = 3  # claims without a save
+SLOW_TO_START = {"n_topics": 1_024, "n_start": 3}  # so that it is killed before its first save
 
 
 def test_both_stacks_give_the_same_digests_and_answers(stack: Stack, seen: dict[str, Any]) -> None:
@@ -130,7 +131,7 @@ def test_sigterm_ends_a_worker_in_seconds_and_nothing_is_lost(stack: Stack, repo
 
 def test_a_unit_that_kills_its_worker_each_time_fails_its_job_and_no_other(stack: Stack, report: Report) -> None:
     began = time.monotonic()
-    poison = stack.submit(seed=13)
+    poison = stack.submit(seed=13, hyperparameters=SLOW_TO_START)
     wait_for(lambda: claims(stack, poison) == 1, "the first claim")
     kill(stack.workers.values())
     other = stack.submit()
