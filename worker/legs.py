@@ -174,12 +174,13 @@ def conclude(leg: Leg) -> list[int]:
         states = [finished(leg, model, unit) for unit in units]
         conclusion = model.conclude(states, traces)
         words = consensus.top_words(corpus, conclusion.consensus, TOP_WORDS, workers)
+        topic_rows = list(topics.topic_rows(leg.job, names.vocabulary, conclusion.topics, workers))
     categories = results.category_rows(leg.job, corpus, names, conclusion, words)
     while leg.write(partial(clear_some_results, leg)):
         continue
     save_all(leg, Answer, results.answer_rows(leg.job, stored, conclusion))
     save_all(leg, Audit, results.audit_rows(leg.job, stored, conclusion))
-    save_all(leg, Topic, topics.topic_rows(leg.job, names.vocabulary, conclusion.topics))
+    save_all(leg, Topic, topic_rows)
     next_units = leg.write(partial(save_summary, leg, best, categories, conclusion.facts))
     clear_older_results(leg)
     return next_units

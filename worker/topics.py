@@ -37,11 +37,13 @@ def kept(topics: Topics) -> Array:
     return order[topics.share[order] >= LEAST_SHARE]
 
 
-def topic_rows(job: Job, vocabulary: Sequence[str], topics: Topics | None) -> Iterator[Rows]:
+def topic_rows(
+    job: Job, vocabulary: Sequence[str], topics: Topics | None, workers: Workers | None = None
+) -> Iterator[Rows]:
     """Batches of rows of `topics`; none of a model that learns no topics."""
     if topics is None:
         return
-    words = top_words(topics, TOP_WORDS)
+    words = top_words(topics, TOP_WORDS, workers)
     rows = (
         {
             "job_id": job.id,
