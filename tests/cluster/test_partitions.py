@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from app.leases import RESEND_SECONDS
+from app.leases import CALL_SECONDS
 from tests.cluster.cluster import LEASE, LEG, REAP, WORKERS, Cluster
 from tests.waits import slowness, wait_for
 
@@ -101,8 +101,8 @@ def test_a_host_that_loses_only_redis_saves_its_leg_and_hands_over(cluster: Clus
     job_id, chain = in_mid_job(cluster, calm, "two")
     cluster.network.unplug("two", "broker")
     try:
-        took = seconds_until_taken_over(cluster, job_id, chain, "two", LEG + RESEND_SECONDS + REAP + SLACK)
-        print(f"\na host that lost Redis: its chain went on elsewhere after {took:.1f} s (resend {RESEND_SECONDS} s)")
+        took = seconds_until_taken_over(cluster, job_id, chain, "two", LEG + CALL_SECONDS + REAP + SLACK)
+        print(f"\na host that lost Redis: its chain went on elsewhere after {took:.1f} s (call {CALL_SECONDS} s)")
         cluster.client.wait_until_succeeded(job_id)
     finally:
         cluster.network.plug("two", "broker")

@@ -26,7 +26,7 @@ JOB = {
     "hyperparameters": {"n_topics": 16, "n_start": 3},
 }
 # The first chain is still at work when a worker that was just started has loaded its kernels for the second.
-TWO_CHAINS = {"chains": 2, "sweeps": 2_000}
+TWO_CHAINS = {"chains": 2, "sweeps": 5_000}
 GRAIN_OF_LOCKS = 0.02  # seconds: longer than a transaction of another process takes
 MID_JOB = 25  # sweeps, saved, at which a fault comes
 
