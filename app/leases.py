@@ -101,6 +101,14 @@ def next_unit(session: Session, turn_of: str | None = None) -> Free | None:
     return None if found is None else Free(*found)
 
 
+def others_wait(session: Session, job_id: str) -> bool:
+    """Whether another job has a unit that is free and no worker at all."""
+    other = aliased(Unit)
+    at_work = select(other.id).where(other.job_id == Unit.job_id, other.status == "running", other.lease_until >= now())
+    waiting = select(Unit.id).where(is_free(), Unit.job_id != job_id, ~at_work.correlate(Unit).exists())
+    return session.scalar(waiting.limit(1)) is not None
+
+
 def claim(session: Session, unit_id: int, token: str, lease_seconds: float) -> Unit | None:
     """Take the unit for one leg under a fresh token; None if it is not free."""
     claimed = changed(

@@ -20,6 +20,8 @@ from worker.heartbeat import Heartbeat
 logger = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
+LEAST_SHARE = 0.1  # of a leg's time, after which it gives way to a job that nobody works on
+WORTH = 5.0  # times the time that it took to begin
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -69,6 +71,23 @@ class Leg:
     def must_stop(self) -> bool:
         """Whether this sweep is to be the last one."""
         return self.heartbeat.must_stop()
+
+    def is_over(self, first_work_at: float) -> bool:
+        """Whether it is another's turn: the leg's time is up, or part of it is and another job has no worker at all.
+
+        That part is longer for a leg that took long to begin with its work, so that the work stays the most of it.
+        """
+        now = time.monotonic()
+        least = max(LEAST_SHARE * self.settings.leg_seconds, WORTH * (first_work_at - self.began_at))
+        if self.must_stop() or now - self.began_at > self.settings.leg_seconds + (first_work_at - self.began_at):
+            return True
+        if now - first_work_at < least:
+            return False
+        try:
+            with self.database.readers.begin() as session:
+                return leases.others_wait(session, self.job.id)
+        except AWAY:
+            return False  # the next save waits for the database
 
     def write(self, work: Callable[[Session], Result]) -> Result:
         """Do the work in one transaction, again and again while the database is away or its disk is full.

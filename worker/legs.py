@@ -95,16 +95,16 @@ def work_on(leg: Leg) -> list[int]:
 def run_chain(leg: Leg) -> list[int]:
     """Sweep from the last checkpoint on, saving every few seconds, until the leg or the chain is over."""
     corpus = stored_corpus(leg).corpus
-    end = time.monotonic() + leg.settings.leg_seconds
     with leg.workers() as workers:
         model = mended(leg, "chain", corpus, workers, lambda session: model_of(session, leg.job, corpus, workers))
         state = restored(leg, model, leg.unit)
+        first_work_at = time.monotonic()
         while state.n_sweeps < leg.job.settings["sweeps"]:
             began = time.monotonic()
             draws = stretch(leg, model, state)
             rate = len(draws) / max(time.monotonic() - began, 1e-9)
             goes_on = leg.write(partial(save_chain, leg, state, model.dump(state), draws, rate))
-            is_over = not goes_on or leg.must_stop() or time.monotonic() > end
+            is_over = not goes_on or leg.is_over(first_work_at)
             if is_over and state.n_sweeps < leg.job.settings["sweeps"]:
                 return leg.write(leg.release)
     return leg.write(leg.finish)

@@ -96,7 +96,7 @@ def run_steps(leg: Leg) -> list[int]:
         kind = leg.unit.kind
         steps, results = mended(leg, kind, corpus, workers, lambda session: begun(session, leg, kind, corpus))
         digest = digest_of(steps, results)
-        end = time.monotonic() + leg.settings.leg_seconds
+        first_work_at = time.monotonic()
         if len(results) > leg.unit.n_sweeps:  # another job has been here
             leg.write(partial(note, leg, steps, len(results), digest))
         while len(results) < steps.n_steps:
@@ -104,7 +104,7 @@ def run_steps(leg: Leg) -> list[int]:
             results.append(result)
             digest = next_digest(digest, result)
             goes_on = leg.write(partial(save, leg, steps, len(results), digest, result))
-            is_over = not goes_on or leg.must_stop() or time.monotonic() > end
+            is_over = not goes_on or leg.is_over(first_work_at)
             if is_over and len(results) < steps.n_steps:
                 return leg.write(leg.release)
     return leg.write(leg.finish)

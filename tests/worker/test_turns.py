@@ -1,5 +1,8 @@
 """Turns: which unit a worker claims next, and that calls for workers never pile up."""
 
+import time
+
+import pytest
 from sqlalchemy import select, update
 
 from app import leases, queue
@@ -9,7 +12,7 @@ from app.settings import Settings
 from tests.app.legs import claim, finish, release, sampling
 from tests.app.rows import expire, submit
 from tests.worker import jobs
-from worker import turns
+from worker import leg, legs, turns
 
 N_CHAINS = 8
 AN_HOUR = range(0, 3_600, 30)  # seconds: as often as a ready unit calls for a worker
@@ -35,6 +38,36 @@ def test_a_newcomer_comes_before_a_job_that_has_a_worker(database: Database) -> 
     assert take(database, "second") == leases.Free(encode, newcomer, None)
     finish(database, encode, "second")
     assert take(database, "second").job_id == newcomer, "its chains follow: the large job still has its worker"
+
+
+def test_a_job_without_any_worker_is_waited_for(database: Database) -> None:
+    large, chains = sampling(database, 2)
+    claim(database, chains[0], "a")
+    with database.readers.begin() as session:
+        assert not leases.others_wait(session, large), "nobody waits but its own chain"
+    newcomer, [encode] = submit(database)
+    with database.readers.begin() as session:
+        assert leases.others_wait(session, large)
+        assert not leases.others_wait(session, newcomer), "the large job has its worker"
+    claim(database, encode, "b")
+    with database.readers.begin() as session:
+        assert not leases.others_wait(session, large)
+
+
+def test_a_leg_gives_way_to_a_job_that_nobody_works_on(database: Database, settings: Settings) -> None:
+    corpus_id = jobs.upload(database, jobs.rows())
+    large, unit_ids = jobs.submit(database, corpus_id, chains=2, sweeps=100_000)
+    ready = legs.run(database, settings, unit_ids[0], lambda: False)
+    newcomer, _ = jobs.submit(database, corpus_id)
+    began = time.monotonic()
+    forever = settings.model_copy(update={"save_seconds": 0.01, "leg_seconds": 1_000.0})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(leg, "LEAST_SHARE", 0.0)
+        assert legs.run(database, forever, ready[0], lambda: False) == [ready[0]]
+    assert time.monotonic() - began < 60
+    free = next_of(database)
+    assert free is not None and free.job_id == newcomer
+    assert jobs.job(database, large).status == "running"
 
 
 def test_jobs_take_turns_on_one_worker(database: Database) -> None:
