@@ -77,11 +77,10 @@ class Leg:
 
         That part is longer for a leg that took long to begin with its work, so that the work stays the most of it.
         """
-        now = time.monotonic()
-        least = max(LEAST_SHARE * self.settings.leg_seconds, WORTH * (first_work_at - self.began_at))
-        if self.must_stop() or now - self.began_at > self.settings.leg_seconds + (first_work_at - self.began_at):
+        seconds, limit = time.monotonic() - first_work_at, self.settings.leg_seconds
+        if self.must_stop() or seconds > limit:
             return True
-        if now - first_work_at < least:
+        if seconds < max(LEAST_SHARE * limit, WORTH * (first_work_at - self.began_at)):
             return False
         try:
             with self.database.readers.begin() as session:
@@ -96,7 +95,8 @@ class Leg:
         Raises DatabaseAway if the worker leaves meanwhile.
         """
         while True:
-            reason = disk.shortage(self.settings, share=0.5)
+            # What ends a leg is little, and must not keep the worker: a disk that is full is no reason then.
+            reason = None if self.must_stop() else disk.shortage(self.settings, share=0.5)
             if reason is None:
                 try:
                     with self.database.sessions.begin() as session:

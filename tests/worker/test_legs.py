@@ -257,6 +257,28 @@ def test_a_leg_does_not_write_on_a_disk_that_is_nearly_full(
 
 
 @pytest.mark.parametrize("kind", ["sqlite"])
+def test_a_full_disk_does_not_keep_the_worker_of_a_job_that_is_cancelled(
+    database: Database, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus_id = jobs.upload(database, jobs.rows())
+    job_id, unit_ids = jobs.submit(database, corpus_id, chains=1)
+    waited: list[str] = []
+
+    def cancel(folder: object) -> int:
+        if not waited:
+            with database.sessions.begin() as session:
+                lifecycle.cancel(session, leases.Run(job_id))
+        waited.append("")
+        return 0
+
+    monkeypatch.setattr(disk, "free_bytes", cancel)
+    assert legs.run(database, with_changes(settings, save_seconds=0.1), unit_ids[0], lambda: False) == []
+    with database.readers.begin() as session:
+        assert session.get_one(Unit, unit_ids[0]).status == "ready"
+    assert waited
+
+
+@pytest.mark.parametrize("kind", ["sqlite"])
 @pytest.mark.parametrize(
     ("table", "values"),
     [
