@@ -14,7 +14,7 @@ from tests.waits import slowness, wait_for
 
 QUICK_EXIT = 10.0 * slowness()  # seconds from SIGTERM to the end, on a machine that is busy with other things
 POISONED = 3  # claims without a save
-SLOW_TO_START = {"n_topics": 1_024, "n_start": 3}  # so that it is killed before its first save
+SLOW_TO_START = {"n_topics": 4_096, "n_start": 3}  # so that it is killed before its first save
 
 
 def test_both_stacks_give_the_same_digests_and_answers(stack: Stack, seen: dict[str, Any]) -> None:
