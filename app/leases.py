@@ -8,7 +8,7 @@ decides; the database's clock says whose time is up.
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Delete, Update, and_, case, func, or_, select, update
+from sqlalchemy import ColumnElement, Delete, Select, Update, and_, case, func, literal, or_, select, update
 from sqlalchemy.orm import Session, aliased
 
 from app.db import now
@@ -71,6 +71,13 @@ def is_free() -> ColumnElement[bool]:
     return and_(or_(Unit.status == "ready", overdue), is_live())
 
 
+def at_work(what: ColumnElement[int]) -> Select[int]:
+    """What is asked of the units, of the same job as a unit of the query around, at which a worker is now."""
+    other = aliased(Unit)
+    is_held = (other.job_id == Unit.job_id, other.status == "running", other.lease_until >= now())
+    return select(what).select_from(other).where(*is_held).correlate(Unit)
+
+
 class Free(NamedTuple):
     """A unit that may be claimed: no more of its row than it takes to find it, so that no row can spoil the search."""
 
@@ -86,9 +93,7 @@ def next_unit(session: Session, turn_of: str | None = None) -> Free | None:
     is for the worker that asks (`turn_of`), then the one that no worker has turned to for the longest time. Within
     a job the units that have been ready for longest come first.
     """
-    other = aliased(Unit)
-    is_at_work = and_(other.job_id == Unit.job_id, other.status == "running", other.lease_until >= now())
-    n_at_work = select(func.count()).select_from(other).where(is_at_work).correlate(Unit).scalar_subquery()
+    n_at_work = at_work(func.count()).scalar_subquery()
     waits_since = func.coalesce(Job.claimed_at, Job.created_at)
     in_turn = (n_at_work, case((Unit.job_id == turn_of, 0), else_=1), waits_since, Unit.lease_until, Unit.id)
     found = session.execute(
@@ -103,9 +108,7 @@ def next_unit(session: Session, turn_of: str | None = None) -> Free | None:
 
 def others_wait(session: Session, job_id: str) -> bool:
     """Whether another job has a unit that is free and no worker at all."""
-    other = aliased(Unit)
-    at_work = select(other.id).where(other.job_id == Unit.job_id, other.status == "running", other.lease_until >= now())
-    waiting = select(Unit.id).where(is_free(), Unit.job_id != job_id, ~at_work.correlate(Unit).exists())
+    waiting = select(Unit.id).where(is_free(), Unit.job_id != job_id, ~at_work(literal(1)).exists())
     return session.scalar(waiting.limit(1)) is not None
 
 

@@ -2,12 +2,12 @@
 
 from datetime import timedelta
 
-from sqlalchemy import and_, func, or_, select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from app import disk
 from app.errors import JobTooLarge, StorageFull, TooManyJobs
-from app.leases import LIVE
+from app.leases import LIVE, is_live
 from app.models import Job, SideRun, Unit
 from app.settings import Settings
 
@@ -73,10 +73,4 @@ def live_jobs(session: Session) -> int:
 
 def live_units(session: Session) -> int:
     """Units that live jobs and side runs still have to do."""
-    is_live = or_(
-        and_(Unit.side.is_(None), Job.status.in_(LIVE)),
-        and_(Unit.side == SideRun.kind, SideRun.status.in_(LIVE)),
-    )
-    units = select(func.count(Unit.id.distinct())).join(Job, Job.id == Unit.job_id)
-    units = units.outerjoin(SideRun, SideRun.job_id == Unit.job_id).where(Unit.status != "done", is_live)
-    return session.scalar(units) or 0
+    return session.scalar(select(func.count(Unit.id)).where(Unit.status != "done", is_live())) or 0
