@@ -95,9 +95,9 @@ class Leg:
         Raises DatabaseAway if the worker leaves meanwhile.
         """
         while True:
+            reason = disk.shortage(self.settings, share=0.5)
             # What ends a leg is little, and must not keep the worker: a disk that is full is no reason then.
-            reason = None if self.must_stop() else disk.shortage(self.settings, share=0.5)
-            if reason is None:
+            if reason is None or self.must_stop():
                 try:
                     with self.database.sessions.begin() as session:
                         return work(session)

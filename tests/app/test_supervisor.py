@@ -171,11 +171,12 @@ def test_a_system_that_has_no_room_for_a_process_is_asked_again(
 
 
 SUPERVISE = """
-import sys
+import signal, sys
 from pathlib import Path
 from tests.app.test_supervisor import Children
 from app.supervisor import stop_on_signals
 
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests themselves may run under nohup
 stop_on_signals()
 try:
     with Children(Path(sys.argv[1])) as service:
