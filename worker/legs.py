@@ -1,7 +1,9 @@
 """Legs of units: what a worker does with a unit that it has claimed, and how a leg ends, whatever becomes of it."""
 
 import logging
+import os
 import secrets
+import socket
 import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -37,7 +39,7 @@ def run(database: Database, settings: Settings, unit_id: int, leaving: Callable[
     Nothing happens if another leg holds the unit or its run is over. An error of the work itself fails the
     run, as does a row that cannot be read. If the database is away, the lease runs out and a reaper calls again.
     """
-    token = secrets.token_hex(16)
+    token = new_token()
     try:
         with database.sessions.begin() as session:
             if leases.claim(session, unit_id, token, settings.lease_seconds) is None:
@@ -55,6 +57,11 @@ def run(database: Database, settings: Settings, unit_id: int, leaving: Callable[
             logger.exception("unit %d cannot be read", unit_id)
             refuse(database, unit_id, error)
     return []
+
+
+def new_token() -> str:
+    """A token for one leg, which names the process that runs it to who looks into the table of units."""
+    return f"{socket.gethostname()[:64]}:{os.getpid()}:{secrets.token_hex(8)}"
 
 
 def read(database: Database, unit_id: int) -> tuple[Unit, Job]:

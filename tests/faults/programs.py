@@ -40,6 +40,11 @@ class Program:
                 start_new_session=True,
             )
 
+    @property
+    def pid(self) -> int | None:
+        """Of the process, if it was ever started."""
+        return self.process.pid if self.process is not None else None
+
     def is_running(self) -> bool:
         """Whether the process is there; one that has ended is waited for."""
         return self.process is not None and self.process.poll() is None

@@ -4,13 +4,11 @@ import os
 import subprocess
 import sys
 import tempfile
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import httpx2
-import psutil
 
 from app import db
 from tests.faults.programs import ROOT, Program
@@ -34,8 +32,6 @@ SETTINGS = {
     "LEG_SECONDS": "5",
 }
 WORKERS = ("worker-1", "worker-2")
-BUSY_SECONDS = 0.06  # of processor time: more than a worker needs that waits for messages
-BUSY_TIMES = 3  # as much as the other worker
 N_DOCUMENTS = 300
 
 
@@ -152,29 +148,6 @@ class Service:
             )
             assert answer.json()["accepted"] == len(lines), answer.text
         return corpus_id
-
-    def busiest(self) -> Program:
-        """The worker that computes, told from the processor time of its processes.
-
-        Only for a moment at which one job has one chain at work.
-        """
-        before = self.busy_seconds()
-
-        def winner() -> str | None:
-            gained = {name: seconds - before.get(name, 0.0) for name, seconds in self.busy_seconds().items()}
-            name = max(gained, key=lambda name: gained[name])
-            others = sum(seconds for other, seconds in gained.items() if other != name)
-            return name if gained[name] >= max(BUSY_SECONDS, BUSY_TIMES * others) else None
-
-        return self.workers[wait_for(winner, "a worker computes")]
-
-    def busy_seconds(self) -> dict[str, float]:
-        """Processor time of each worker and its children so far."""
-        found = {}
-        for name, worker in self.workers.items():
-            with suppress(psutil.NoSuchProcess):
-                found[name] = sum(process.cpu_times().user for process in worker.tree())
-        return found
 
     def flood(self, n_calls: int) -> None:
         """Send calls for workers from a process of its own, however many wait already."""

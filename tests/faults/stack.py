@@ -127,6 +127,15 @@ class Stack(Service):
                 found.append(Held(unit.id, unit.token, unit.n_sweeps, lost))
         return found
 
+    def holder(self, job_id: str) -> Program:
+        """The worker that the job's first chain is with, once it is with one."""
+
+        def holder() -> Program | None:
+            token = self.unit(job_id).token
+            return next((worker for worker in self.workers.values() if token and worker.pid == pid_of(token)), None)
+
+        return wait_for(holder, f"job {job_id} is with a worker")
+
     def takeover_seconds(self, held: Held, since: float) -> float:
         """Seconds from a moment until another leg has claimed the unit."""
 
@@ -223,3 +232,8 @@ def without(answer: Any, *names: str) -> Any:
     if isinstance(answer, list):
         return [without(value, *names) for value in answer]
     return answer
+
+
+def pid_of(token: str) -> int:
+    """The process whose leg a token is of."""
+    return int(token.split(":")[1])

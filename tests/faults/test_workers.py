@@ -1,14 +1,13 @@
 """Workers and the API are killed, frozen and told to leave in mid-job."""
 
 import time
-from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 from sqlalchemy import select
 
 from app.models import Checkpoint, Draw, Unit
-from tests.faults.programs import Program
 from tests.faults.stack import LEASE_SECONDS, TWO_CHAINS, Report, Stack, rounded
 from tests.waits import slowness, wait_for
 
@@ -35,7 +34,7 @@ def without_row_ids(document: dict[str, Any]) -> dict[str, Any]:
 def test_kill_of_a_worker(stack: Stack, report: Report) -> None:
     job_id = stack.submit()
     stack.reach(job_id)
-    worker = stack.busiest()
+    worker = stack.holder(job_id)
     [held] = stack.held(job_id)
     fault = time.monotonic()
     worker.kill()
@@ -78,12 +77,12 @@ def test_kill_of_the_api(stack: Stack, report: Report) -> None:
 def test_a_worker_stopped_past_its_lease_writes_nothing_when_it_wakes(stack: Stack, report: Report) -> None:
     job_id = stack.submit()
     stack.reach(job_id)
-    first = stack.busiest()
+    first = stack.holder(job_id)
     stack.freeze_outside_a_transaction(first, job_id)
     fault = time.monotonic()
     [held] = stack.held(job_id)
     takeover = stack.takeover_seconds(held, fault)
-    second = stack.busiest()
+    second = stack.holder(job_id)
     assert second is not first
     # The other one is stopped too, within its lease, so that each write would be the woken one's.
     stack.freeze_outside_a_transaction(second, job_id)
@@ -113,7 +112,7 @@ def rows(stack: Stack, job_id: str) -> dict[str, Any]:
 def test_sigterm_ends_a_worker_in_seconds_and_nothing_is_lost(stack: Stack, report: Report) -> None:
     job_id = stack.submit()
     stack.reach(job_id)
-    worker = stack.busiest()
+    worker = stack.holder(job_id)
     [held] = stack.held(job_id)
     fault = time.monotonic()
     with ThreadPoolExecutor(1) as pool:
@@ -132,18 +131,13 @@ def test_sigterm_ends_a_worker_in_seconds_and_nothing_is_lost(stack: Stack, repo
 def test_a_unit_that_kills_its_worker_each_time_fails_its_job_and_no_other(stack: Stack, report: Report) -> None:
     began = time.monotonic()
     poison = stack.submit(seed=13, hyperparameters=SLOW_TO_START)
-    wait_for(lambda: claims(stack, poison) == 1, "the first claim")
-    kill(stack.workers.values())
-    other = stack.submit()
-    for n_claims in range(2, POISONED + 1):
-        spared, token = None, None
-        while claims(stack, poison) < n_claims:
-            if stack.unit(other).status == "running":
-                token = stack.unit(other).token
-                spared = stack.busiest()  # nothing else is at work while the poison waits for its lease
-        if stack.unit(other).token != token:
-            spared = None
-        kill(worker for worker in stack.workers.values() if worker is not spared)
+    other = ""
+    for n_claims in range(1, POISONED + 1):
+        wait_for(partial(was_claimed, stack, poison, n_claims), f"claim {n_claims}")
+        victim = stack.holder(poison)
+        victim.kill()
+        victim.start()
+        other = other or stack.submit()  # which only the first kill may have hindered
     job = stack.wait_for_end(poison)
     assert (job["status"], stack.unit(poison).n_sweeps) == ("failed", 0)
     assert "claimed 3 times" in job["error"]
@@ -152,15 +146,8 @@ def test_a_unit_that_kills_its_worker_each_time_fails_its_job_and_no_other(stack
     stack.check(other)
 
 
-def claims(stack: Stack, job_id: str) -> int:
-    """How often the job's chain was claimed and not saved."""
+def was_claimed(stack: Stack, job_id: str, n_claims: int) -> bool:
+    """Whether the job's chain was claimed so often, never to be saved."""
     unit = stack.unit(job_id)
     assert unit.n_sweeps == 0, "the worker was killed too late"
-    return unit.attempts
-
-
-def kill(workers: Iterable[Program]) -> None:
-    """Kill some workers and start them again."""
-    for worker in workers:
-        worker.kill()
-        worker.start()
+    return unit.attempts == n_claims
