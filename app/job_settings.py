@@ -13,7 +13,7 @@ from sampler.hyperparameters import (
     CategoryStep,
     Hyperparameters,
 )
-from sampler.state import DEFAULT_KERNEL, Kernel, check_kernel
+from sampler.lbpl_ntm.state import DEFAULT_KERNEL, Kernel, check_kernel
 from sampler.text import AUTO, NO_STOP_WORDS, STOP_WORD_LANGUAGES, TextOptions
 
 Model = Literal["lbpl-ntm", "calibrated"]

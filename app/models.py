@@ -257,7 +257,7 @@ class PowerStep(Base):
 
     job_id: Mapped[str] = parent("jobs.id", primary_key=True)
     number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)  # of the category in the encoding
-    data: Mapped[dict[str, Any]]  # found recall taken_for taken probability, as sampler.power has them
+    data: Mapped[dict[str, Any]]  # found recall taken_for taken probability, as sampler.calibrated.power_test has them
 
 
 class Category(Base):

@@ -16,11 +16,12 @@ import numpy as np
 from benchmarks import corpora, machine
 from benchmarks.problems import Problem
 from benchmarks.scoring import Answer, score
-from sampler import calibrated, calibrated_answers, calibration_steps
-from sampler.calibrated_answers import Conclusion
+from sampler.calibrated import chain as calibrated_chain
+from sampler.calibrated import steps
+from sampler.calibrated.conclusion import Conclusion, conclude
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.hyperparameters import CalibratedHyperparameters
-from sampler.workers import Workers
+from sampler.numerics.threads import Workers
 
 N_CHAINS, N_SWEEPS, BURN_IN = 4, 100, 20  # a job's defaults
 INTERVAL = (0.05, 0.95)
@@ -51,26 +52,26 @@ def run(corpus: Corpus, seed: int, workers: Workers, seconds: dict[str, float]) 
     """Take all steps of a job; `seconds` gets the time of each kind of unit."""
     hyperparameters = CalibratedHyperparameters()
     with timed(seconds, "atoms"):
-        runs = calibration_steps.all_atom_runs(corpus, hyperparameters, seed, workers)
+        runs = steps.all_atom_runs(corpus, hyperparameters, seed, workers)
     with timed(seconds, "calibrate"):
-        done = calibration_steps.all_steps(corpus, hyperparameters, seed, runs, workers)
-        calibration = calibration_steps.read(corpus, hyperparameters, seed, done)
+        done = steps.all_steps(corpus, hyperparameters, seed, runs, workers)
+        calibration = steps.read(corpus, hyperparameters, seed, done)
     with timed(seconds, "chains"):
         states, traces = [], []
         for chain in range(N_CHAINS):
-            state = calibrated.start(corpus, hyperparameters, calibration, seed, chain, workers)
-            draws: list[calibrated.Draw] = []
+            state = calibrated_chain.start(corpus, hyperparameters, calibration, seed, chain, workers)
+            draws: list[calibrated_chain.Draw] = []
             for _ in range(N_SWEEPS):
-                draws.append(calibrated.sweep(corpus, calibration, state))
+                draws.append(calibrated_chain.sweep(corpus, calibration, state))
                 if state.n_sweeps > BURN_IN:
-                    calibrated.keep(corpus, calibration, state)
+                    calibrated_chain.keep(corpus, calibration, state)
             states.append(state)
             traces.append(draws[BURN_IN:])
     numbers = np.array([[corpus.n_known + draw.n_new for draw in draws] for draws in traces], np.float64)
     shown = np.array([[draw.n_categories for draw in draws] for draws in traces], np.float64)
     with timed(seconds, "conclude"):
         told = {"the number of categories": shown}
-        conclusion = calibrated_answers.conclude(corpus, hyperparameters, calibration, states, told, workers)
+        conclusion = conclude(corpus, hyperparameters, calibration, states, told, workers)
     return Run(conclusion, numbers)
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 from benchmarks import corpora, machine, ours, peers
 from sampler.corpus import Corpus
 from sampler.hyperparameters import Hyperparameters
-from sampler.state import Kernel
+from sampler.lbpl_ntm.state import Kernel
 
 END = 0  # no more sweeps
 

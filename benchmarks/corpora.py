@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from sampler.blocks import sorted_words
 from sampler.corpus import UNLABELED, Array, Corpus
-from sampler.streams import uniform
+from sampler.lbpl_ntm.blocked.arrays import sorted_words
+from sampler.numerics.streams import uniform
 
 VERSION = 2  # of simulated corpora: raise it when they change, so that a kept one is not taken for a new one
 N_CATEGORIES, N_KNOWN, N_TOPICS = 30, 20, 128

@@ -4,13 +4,13 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from sampler import chain
-from sampler.blocked import SPLIT_MERGE_EVERY
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.hyperparameters import Hyperparameters
-from sampler.simulate import simulate
-from sampler.state import Draw, Kernel
-from sampler.workers import Workers
+from sampler.lbpl_ntm import chain
+from sampler.lbpl_ntm.blocked.state import SPLIT_MERGE_EVERY
+from sampler.lbpl_ntm.simulate import simulate
+from sampler.lbpl_ntm.state import Draw, Kernel
+from sampler.numerics.threads import Workers
 
 LARGEST = 8  # arrays that are named in a report
 

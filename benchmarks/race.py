@@ -11,16 +11,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks import machine, ours
-from sampler import blocks, chain
-from sampler.algorithm_one import CollapsedState
-from sampler.assignments import UNBORN, recount
-from sampler.blocked import BlockedState
 from sampler.corpus import UNLABELED, Array, Corpus, fingerprint
 from sampler.digest import first_digest
 from sampler.hyperparameters import Hyperparameters
-from sampler.start import seated
-from sampler.state import Course, Kernel, no_tally
-from sampler.workers import Workers
+from sampler.lbpl_ntm import chain
+from sampler.lbpl_ntm.assignments import UNBORN, recount
+from sampler.lbpl_ntm.blocked import arrays
+from sampler.lbpl_ntm.blocked.state import BlockedState
+from sampler.lbpl_ntm.collapsed.state import CollapsedState
+from sampler.lbpl_ntm.start import seated
+from sampler.lbpl_ntm.state import Course, Kernel, no_tally
+from sampler.numerics.threads import Workers
 
 CHUNK = 50_000  # tokens whose topics are drawn at once
 ROUNDS = 30  # turns of each; long enough for warm caches, short enough that a busy neighbour hits both
@@ -82,7 +83,7 @@ def counts_of_words(corpus: Corpus, state: CollapsedState | BlockedState) -> tup
         category, n_slots = state.assignments.category[state.assignments.table], state.identity.size
         cells = np.bincount(corpus.words * np.int64(n_slots) + category, minlength=corpus.n_words * n_slots)
         return cells.reshape(corpus.n_words, n_slots), state.counts.word_topic
-    return state.counts.category_word, blocks.count_topics(state.counts.word_topics)
+    return state.counts.category_word, arrays.count_topics(state.counts.word_topics)
 
 
 def run(
@@ -230,7 +231,7 @@ def twin(corpus: Corpus, hyperparameters: Hyperparameters, first: CollapsedState
     n_slots = first.identity.size
     bags, counts = state.bags, state.counts
     state.placements.whole[:] = first.document_categories(corpus)[bags.document]
-    counts.category_word[:] = blocks.count_words(corpus, bags, state.placements, state.identity.size)
+    counts.category_word[:] = arrays.count_words(corpus, bags, state.placements, state.identity.size)
     lengths = np.diff(bags.first_token)
     counts.log_seats[:] = 0
     np.add.at(counts.log_seats, state.placements.whole, state.sizes.log_seats[lengths])

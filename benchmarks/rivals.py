@@ -18,10 +18,11 @@ from sklearn.preprocessing import normalize
 
 from benchmarks.problems import Problem
 from benchmarks.scoring import Answer
-from sampler import chain, consensus
+from sampler.answers import consensus
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.hyperparameters import CategoryStep, Hyperparameters
-from sampler.state import Kernel
+from sampler.lbpl_ntm import chain
+from sampler.lbpl_ntm.state import Kernel
 
 N_STARTS = 3  # of k-means, the best of which counts
 MAX_ROUNDS = 100

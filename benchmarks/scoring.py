@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from benchmarks.problems import Problem
-from sampler import metrics
+from sampler.answers import metrics
 from sampler.corpus import Array
 
 N_BINS = 10  # of the calibration error

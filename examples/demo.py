@@ -25,7 +25,7 @@ from app.environment import WrongSetting, read_settings
 from app.folders import LOCK, PRIVATE_UMASK, FolderInUse, prepare, served_alone
 from app.kernel_cache import kernels_are_compiled, prepare_kernel_cache
 from app.supervisor import ApiEnded, Supervisor, stop_on_signals
-from sampler import metrics
+from sampler.answers import metrics
 from sampler.text import words_of
 
 HERE = Path(__file__).resolve().parent

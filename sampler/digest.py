@@ -10,7 +10,7 @@ import numpy as np
 
 from sampler.corpus import Array
 from sampler.hyperparameters import Hyperparameters
-from sampler.state import Kernel
+from sampler.lbpl_ntm.state import Kernel
 
 
 def first_digest(fingerprint: str, hyperparameters: Hyperparameters, seed: int, chain: int, kernel: Kernel) -> str:

@@ -12,7 +12,7 @@ ROOMS = ("app", "worker", "sampler", "baselines", "migrations", "tests", "benchm
 
 # What each room may take from the others, by the beginning of the module's name.
 ALLOWED = {
-    "app": ("app", "migrations", "sampler.hyperparameters", "sampler.state", "sampler.text"),
+    "app": ("app", "migrations", "sampler.hyperparameters", "sampler.lbpl_ntm.state", "sampler.text"),
     "worker": ("worker", "app", "sampler", "baselines"),
     "sampler": ("sampler",),
     "baselines": ("baselines", "sampler"),

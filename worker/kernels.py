@@ -4,11 +4,11 @@ from typing import Any, get_args
 
 import numpy as np
 
-from sampler import calibration_steps
+from sampler.calibrated import steps
 from sampler.corpus import UNLABELED, Corpus
 from sampler.hyperparameters import CalibratedHyperparameters, Hyperparameters
-from sampler.state import Kernel
-from sampler.workers import Workers
+from sampler.lbpl_ntm.state import Kernel
+from sampler.numerics.threads import Workers
 from worker.models import Calibrated, LbplNtm, Model
 
 N_SWEEPS = 20  # by then categories have been proposed to split and to merge
@@ -37,8 +37,8 @@ def run_chain(model: Model[Any]) -> None:
 
 def small_calibrated(corpus: Corpus, workers: Workers) -> Calibrated:
     """The calibrated model after all its steps."""
-    runs = calibration_steps.all_atom_runs(corpus, FEW_ATOMS, 0, workers)
-    done = calibration_steps.all_steps(corpus, FEW_ATOMS, 0, runs, workers)
+    runs = steps.all_atom_runs(corpus, FEW_ATOMS, 0, workers)
+    done = steps.all_steps(corpus, FEW_ATOMS, 0, runs, workers)
     return Calibrated(corpus, FEW_ATOMS, 0, done, workers)
 
 

@@ -13,7 +13,7 @@ from app import disk, leases
 from app.db import AWAY, Database, is_away
 from app.models import Job, Unit
 from app.settings import Settings
-from sampler.workers import Workers
+from sampler.numerics.threads import Workers
 from worker.corpus_files import CorpusFiles
 from worker.heartbeat import Heartbeat
 

@@ -17,9 +17,9 @@ from app.errors import LeaseLost
 from app.leases import EXTENSION
 from app.models import Answer, Audit, Job, SideRun, Topic, Unit
 from app.settings import Settings
-from sampler import consensus
-from sampler.checkpoint import CheckpointError
-from sampler.workers import Interrupted
+from sampler.answers import consensus
+from sampler.lbpl_ntm.checkpoint import CheckpointError
+from sampler.numerics.threads import Interrupted
 from worker import encodings, results, store, topics
 from worker.encode import encode, stored_corpus
 from worker.heartbeat import Heartbeat

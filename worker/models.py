@@ -8,17 +8,20 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from app.models import CalibrationStep, Job
-from sampler import calibrated, calibrated_answers, calibration_steps, chain, checkpoint, consensus
-from sampler.calibrated import CalibratedState
-from sampler.calibrated_answers import Audit
-from sampler.calibration_steps import Calibration
-from sampler.consensus import Consensus
+from sampler.answers import consensus
+from sampler.answers.consensus import Consensus
+from sampler.answers.diagnostics import MIN_DRAWS, effective_size, r_hat
+from sampler.calibrated import chain as calibrated_chain
+from sampler.calibrated import conclusion, steps
+from sampler.calibrated.chain import CalibratedState
+from sampler.calibrated.conclusion import Audit
+from sampler.calibrated.steps import Calibration
 from sampler.corpus import Array, Corpus
-from sampler.diagnostics import MIN_DRAWS, effective_size, r_hat
 from sampler.hyperparameters import CalibratedHyperparameters, Hyperparameters
-from sampler.state import Kernel, State
-from sampler.topics import Topics
-from sampler.workers import Workers
+from sampler.lbpl_ntm import chain, checkpoint
+from sampler.lbpl_ntm.state import Kernel, State
+from sampler.lbpl_ntm.topics_of_categories import Topics
+from sampler.numerics.threads import Workers
 from worker import step_rows, store, topics
 from worker.step_rows import Arrays
 from worker.store import NewDraw
@@ -139,40 +142,42 @@ class Calibrated:
     def of(cls, session: Session, job: Job, corpus: Corpus, workers: Workers) -> Self:
         """The model with what the steps of its job have found. Raises CheckpointError."""
         hyperparameters, seed = calibrated_hyperparameters(job), job.settings["seed"]
-        n_steps = calibration_steps.n_calibration_steps(hyperparameters)
+        n_steps = steps.n_calibration_steps(hyperparameters)
         done = step_rows.read_all(session, CalibrationStep, {"job_id": job.id}, n_steps)
         return cls(corpus, hyperparameters, seed, done, workers)
 
     @cached_property
     def calibration(self) -> Calibration:
         """What all chains share; made when it is first asked for, outside of any transaction."""
-        return calibration_steps.read(self.corpus, self.hyperparameters, self.seed, self.done, self.workers)
+        return steps.read(self.corpus, self.hyperparameters, self.seed, self.done, self.workers)
 
     def start(self, number: int) -> CalibratedState:
         """A chain before its first sweep."""
-        return calibrated.start(self.corpus, self.hyperparameters, self.calibration, self.seed, number, self.workers)
+        return calibrated_chain.start(
+            self.corpus, self.hyperparameters, self.calibration, self.seed, number, self.workers
+        )
 
-    def sweep(self, state: CalibratedState) -> calibrated.Draw:
+    def sweep(self, state: CalibratedState) -> calibrated_chain.Draw:
         """Advance a chain by one sweep, in place."""
-        return calibrated.sweep(self.corpus, self.calibration, state, self.workers)
+        return calibrated_chain.sweep(self.corpus, self.calibration, state, self.workers)
 
     def keep(self, state: CalibratedState) -> None:
         """Add the state's answers to the tally of kept draws."""
-        calibrated.keep(self.corpus, self.calibration, state)
+        calibrated_chain.keep(self.corpus, self.calibration, state)
 
     def dump(self, state: CalibratedState) -> bytes:
         """The state as bytes."""
-        return calibrated.dump(state)
+        return calibrated_chain.dump(state)
 
     def load(self, data: bytes) -> CalibratedState:
         """The state that was dumped. Raises CheckpointError."""
-        return calibrated.load(self.corpus, self.calibration, data, self.workers)
+        return calibrated_chain.load(self.corpus, self.calibration, data, self.workers)
 
     def conclude(self, states: Sequence[CalibratedState], traces: Traces) -> Conclusion:
         """The answers of all chains together, and the topics of their categories."""
         numbers = {"n_categories": traces["n_categories"]}  # log joints compare under one setting alone
         told = {"the number of categories": traces["n_categories"]}
-        found = calibrated_answers.conclude(
+        found = conclusion.conclude(
             self.corpus, self.hyperparameters, self.calibration, list(states), told, self.workers
         )
         diagnostics = {**found.diagnostics, **figures(found.diagnostics["agreement"], numbers)}

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from app.leases import changed
 from app.models import Answer, Audit, Category, Draw, Job, Summary, Topic
-from sampler.consensus import NONE
+from sampler.answers.consensus import NONE
 from sampler.corpus import UNLABELED, Corpus
 from worker import topics
 from worker.models import Conclusion

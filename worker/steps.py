@@ -13,10 +13,11 @@ from typing import NamedTuple, TypeVar
 from sqlalchemy.orm import Session
 
 from app.models import AtomRun, CalibrationStep, Job, PowerStep
-from sampler import calibration_steps, power
-from sampler.checkpoint import CheckpointError
+from sampler.calibrated import steps as calibration_steps
+from sampler.calibrated.power_test import power_step
 from sampler.corpus import Corpus, fingerprint
-from sampler.workers import Workers
+from sampler.lbpl_ntm.checkpoint import CheckpointError
+from sampler.numerics.threads import Workers
 from worker import step_rows
 from worker.encode import stored_corpus
 from worker.leg import Leg, Stopped
@@ -72,7 +73,7 @@ def power_test(session: Session, job: Job, corpus: Corpus) -> Steps:
     runs = step_rows.read_all(session, AtomRun, key, calibration_steps.n_atom_runs(hyperparameters))
 
     def make(done: list[Arrays], workers: Workers) -> Arrays:
-        return power.power_step(corpus, hyperparameters, seed, runs, len(done), workers)
+        return power_step(corpus, hyperparameters, seed, runs, len(done), workers)
 
     given = f"power {fingerprint(corpus)} {seed} {canonical(job.settings['calibrated'])}"
     return Steps(PowerStep, {"job_id": job.id}, corpus.n_known, given, make)

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from app.models import Job
-from sampler.consensus import Consensus
+from sampler.answers.consensus import Consensus
 from sampler.corpus import Array, Corpus
 from sampler.hyperparameters import Hyperparameters
-from sampler.topics import Topics, learn_topics, top_words
-from sampler.workers import Workers
+from sampler.lbpl_ntm.topics_of_categories import Topics, learn_topics, top_words
+from sampler.numerics.threads import Workers
 from worker.store import BATCH, Rows
 
 LEAST_SHARE = 0.001  # of all tokens: with smaller topics one reads noise

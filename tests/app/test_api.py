@@ -11,7 +11,7 @@ from app import corpus_counts, queue
 from app.db import Database
 from app.models import Job
 from sampler.hyperparameters import Hyperparameters
-from sampler.state import DEFAULT_KERNEL
+from sampler.lbpl_ntm.state import DEFAULT_KERNEL
 from sampler.text import TextOptions
 from tests.app import rows
 from tests.app.legs import claim, finish, save

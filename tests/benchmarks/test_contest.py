@@ -6,7 +6,7 @@ from benchmarks import contest, corpora, ours, speed
 from benchmarks.contest import Contestant, Pace
 from sampler.corpus import UNLABELED
 from sampler.hyperparameters import Hyperparameters
-from sampler.simulate import simulate
+from sampler.lbpl_ntm.simulate import simulate
 
 
 def small_corpus():

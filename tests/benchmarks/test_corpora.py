@@ -6,7 +6,7 @@ import pytest
 from benchmarks import corpora
 from benchmarks.corpora import Size
 from sampler.corpus import UNLABELED, Corpus, validate
-from sampler.simulate import least_distance
+from sampler.lbpl_ntm.simulate import least_distance
 
 SIZE = Size(n_tokens=200_000, n_words=2_000)
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from benchmarks.race import crossing, first_state, first_stay, log_words, twin
-from sampler import chain
 from sampler.corpus import UNLABELED
 from sampler.hyperparameters import Hyperparameters
-from sampler.simulate import simulate
+from sampler.lbpl_ntm import chain
+from sampler.lbpl_ntm.simulate import simulate
 
 
 @pytest.mark.parametrize(

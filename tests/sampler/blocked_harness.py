@@ -6,12 +6,13 @@ import numpy as np
 import scipy.special
 import scipy.stats
 
-from sampler import blocks, chain
-from sampler.blocked import BlockedState
-from sampler.blocks import FIXED_POINT, MIXED
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.hyperparameters import Hyperparameters
-from sampler.workers import Workers
+from sampler.lbpl_ntm import chain
+from sampler.lbpl_ntm.blocked import arrays
+from sampler.lbpl_ntm.blocked.arrays import FIXED_POINT, MIXED
+from sampler.lbpl_ntm.blocked.state import BlockedState
+from sampler.numerics.threads import Workers
 
 FALSE_ALARM = 1e-3  # of a whole comparison, were the seed not fixed
 ENOUGH = 5.0  # expected visits of a cell of a chi-square test
@@ -161,7 +162,7 @@ def redraw_words(corpus: Corpus, state: BlockedState, rng: np.random.Generator) 
     word = (cumulative[:-1] <= rng.random(category.size) * cumulative[-1]).sum(axis=0)
     order = np.lexsort((word, np.repeat(np.arange(corpus.n_documents), corpus.lengths)))
     corpus.words[:] = word[order]
-    state.bags = blocks.bag(corpus)
+    state.bags = arrays.bag(corpus)
     place(corpus, state, category[order])
 
 

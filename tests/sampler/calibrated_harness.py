@@ -5,15 +5,16 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from harness import corpus_of
 
-from sampler import calibrated, calibrated_answers, calibration_steps
-from sampler.calibrated import CalibratedState, Draw
-from sampler.calibrated_answers import Conclusion
-from sampler.calibration_steps import Arrays, Calibration
+from sampler.calibrated import chain as calibrated_chain
+from sampler.calibrated import steps
+from sampler.calibrated.chain import CalibratedState, Draw
+from sampler.calibrated.conclusion import Conclusion, conclude
+from sampler.calibrated.steps import Arrays, Calibration
 from sampler.corpus import UNLABELED, Array, Corpus, validate
 from sampler.hyperparameters import CalibratedHyperparameters
-from sampler.workers import Workers
+from sampler.numerics.threads import Workers
+from tests.sampler.harness import corpus_of
 
 QUICK = CalibratedHyperparameters(
     n_atoms=12, n_starts=2, smoothings=(0.4, 0.8), powers=(0.0, 1.0, 2.0), n_atom_sweeps=4, n_refinements=1
@@ -63,9 +64,9 @@ def calibrate(
     corpus: Corpus, workers: Workers, hyperparameters: CalibratedHyperparameters = QUICK, seed: int = 3
 ) -> tuple[list[Arrays], list[Arrays], Calibration]:
     """The atoms, the results of the steps, and the calibration of a corpus."""
-    runs = calibration_steps.all_atom_runs(corpus, hyperparameters, seed, workers)
-    done = calibration_steps.all_steps(corpus, hyperparameters, seed, runs, workers)
-    return runs, done, calibration_steps.read(corpus, hyperparameters, seed, done)
+    runs = steps.all_atom_runs(corpus, hyperparameters, seed, workers)
+    done = steps.all_steps(corpus, hyperparameters, seed, runs, workers)
+    return runs, done, steps.read(corpus, hyperparameters, seed, done)
 
 
 def swept(
@@ -75,8 +76,8 @@ def swept(
     """Sweep a chain, every draw kept; returns the draws."""
     draws = []
     for _ in range(n_sweeps):
-        draws.append(calibrated.sweep(corpus, found, state))
-        calibrated.keep(corpus, found, state)
+        draws.append(calibrated_chain.sweep(corpus, found, state))
+        calibrated_chain.keep(corpus, found, state)
     return draws
 
 
@@ -95,8 +96,8 @@ def answer(
 ) -> Answered:  # fmt: skip
     """Calibrate, sweep some chains, and conclude, as a job does."""
     found = calibrate(corpus, workers, hyperparameters, seed)[2]
-    states = [calibrated.start(corpus, hyperparameters, found, seed, c, workers) for c in range(n_chains)]
+    states = [calibrated_chain.start(corpus, hyperparameters, found, seed, c, workers) for c in range(n_chains)]
     draws = [swept(corpus, found, state, n_sweeps, workers, hyperparameters) for state in states]
     traces = {"the log joint": np.array([[draw.log_joint for draw in chain] for chain in draws])}
-    conclusion = calibrated_answers.conclude(corpus, hyperparameters, found, states, traces, workers)
+    conclusion = conclude(corpus, hyperparameters, found, states, traces, workers)
     return Answered(found, states, draws, conclusion)

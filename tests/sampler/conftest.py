@@ -1,17 +1,11 @@
-"""Corpora that the tests of the sampler share, and the way to their helpers."""
-
-import sys
-from pathlib import Path
+"""Corpora that the tests of the sampler share."""
 
 import numpy as np
 import pytest
 
 from sampler.corpus import Corpus
 from sampler.hyperparameters import Hyperparameters
-
-sys.path.insert(0, str(Path(__file__).parent))  # exact.py and harness.py stand beside the tests
-
-import harness
+from tests.sampler import harness
 
 
 @pytest.fixture(scope="session")

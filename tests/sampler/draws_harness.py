@@ -7,7 +7,7 @@ import numpy as np
 import scipy.stats
 from numba import njit
 
-from sampler.streams import Step, stream
+from sampler.numerics.streams import Step, stream
 
 LEVEL = 1e-4  # of each test of a law, were the seeds not fixed; shared evenly by the comparisons within it
 N = 250_000  # draws behind each comparison

@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from functools import cache
 
-import exact
 import numpy as np
 import scipy.stats
 from numba import njit
 
-from sampler.assignments import EMPTY, UNBORN, Assignments, Counts
 from sampler.corpus import Array, Corpus
+from sampler.lbpl_ntm.assignments import EMPTY, UNBORN, Assignments, Counts
+from tests.sampler import exact
 
 
 def corpus_of(documents: Sequence[Sequence[int]], labels: Sequence[int], n_words: int, n_known: int) -> Corpus:

@@ -9,25 +9,29 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sampler import calibrated, calibrated_answers, calibration_steps, chain, consensus, granularity, power, topics
-from sampler.algorithm_one import CollapsedState
-from sampler.assignments import recount
-from sampler.atoms import count, settle
-from sampler.bags import WEIGHTINGS, bag, effective_counts, word_prior
-from sampler.calibrated import CalibratedState, Grouped
-from sampler.calibration_steps import Arrays, Calibration
-from sampler.checkpoint import dump
-from sampler.consensus import Consensus
+from sampler.answers import consensus
+from sampler.answers.consensus import Consensus
+from sampler.calibrated import chain as calibrated_chain
+from sampler.calibrated import conclusion, granularity, steps
+from sampler.calibrated.atom_groups import atom_rows, regroup
+from sampler.calibrated.atoms import count, settle
+from sampler.calibrated.bags import WEIGHTINGS, bag, effective_counts, word_prior
+from sampler.calibrated.chain import CalibratedState, Grouped
+from sampler.calibrated.granularity import KNOWN, NEW, Scores, Side
+from sampler.calibrated.known_or_new import Propensity
+from sampler.calibrated.power_test import power_step
+from sampler.calibrated.refinement import refine
+from sampler.calibrated.steps import Arrays, Calibration
 from sampler.corpus import UNLABELED, Array, Corpus, fingerprint
-from sampler.granularity import KNOWN, NEW, Scores, Side
-from sampler.grouping import atom_rows, regroup
 from sampler.hyperparameters import CalibratedHyperparameters, Hyperparameters
-from sampler.propensity import Propensity
-from sampler.refinement import refine
-from sampler.start import seated
-from sampler.state import State, Tally, no_tally
-from sampler.topics import Topics
-from sampler.workers import Workers
+from sampler.lbpl_ntm import chain, topics_of_categories
+from sampler.lbpl_ntm.assignments import recount
+from sampler.lbpl_ntm.checkpoint import dump
+from sampler.lbpl_ntm.collapsed.state import CollapsedState
+from sampler.lbpl_ntm.start import seated
+from sampler.lbpl_ntm.state import State, Tally, no_tally
+from sampler.lbpl_ntm.topics_of_categories import Topics
+from sampler.numerics.threads import Workers
 
 Work = Callable[[Workers], object]
 N_DRAWS = 10
@@ -123,7 +127,7 @@ def sweep_collapsed(size: Size) -> Work:
 
 def run_atoms(size: Size) -> Work:
     """The large size does not get beyond the seeds."""
-    return lambda workers: calibration_steps.atom_run(corpus_of(size), size.calibrated, 1, 1, workers)
+    return lambda workers: steps.atom_run(corpus_of(size), size.calibrated, 1, 1, workers)
 
 
 def atoms_at_random(n_documents: int, size: Size) -> Array:
@@ -149,7 +153,7 @@ def atom_runs(size: Size) -> list[Arrays]:
 def learn_known(size: Size) -> Work:
     """Step 0: folds of regressions."""
     runs = atom_runs(size)
-    return lambda workers: calibration_steps.calibration_step(
+    return lambda workers: steps.calibration_step(
         corpus_of(size), size.calibrated, 1, runs, [], 0, workers
     )  # fmt: skip
 
@@ -172,7 +176,7 @@ def sides(size: Size) -> list[Side]:
 def group_side(size: Size) -> Work:
     """Step 4: the new side."""
     done = [{name: np.asarray(value) for name, value in learned(size)._asdict().items()}]
-    return lambda workers: calibration_steps.calibration_step(
+    return lambda workers: steps.calibration_step(
         corpus_of(size), size.calibrated, 1, [], done, 4, workers
     )  # fmt: skip
 
@@ -211,7 +215,7 @@ def calibration_of(size: Size) -> Calibration:
 
 def start_calibrated(size: Size) -> Work:
     corpus, found = corpus_of(size), calibration_of(size)
-    return lambda workers: calibrated.dump(calibrated.start(corpus, size.calibrated, found, 1, 0, workers))
+    return lambda workers: calibrated_chain.dump(calibrated_chain.start(corpus, size.calibrated, found, 1, 0, workers))
 
 
 def chain_at_random(size: Size, found: Calibration) -> CalibratedState:
@@ -235,13 +239,13 @@ def chain_at_random(size: Size, found: Calibration) -> CalibratedState:
 def sweep_calibrated(size: Size) -> Work:
     corpus, found = corpus_of(size), calibration_of(size)
     state = chain_at_random(size, found)
-    return lambda workers: [calibrated.sweep(corpus, found, state, workers) for _ in range(size.n_sweeps)]
+    return lambda workers: [calibrated_chain.sweep(corpus, found, state, workers) for _ in range(size.n_sweeps)]
 
 
 def load_calibrated(size: Size) -> Work:
     corpus, found = corpus_of(size), calibration_of(size)
-    data = calibrated.dump(chain_at_random(size, found))
-    return lambda workers: calibrated.dump(calibrated.load(corpus, found, data, workers))
+    data = calibrated_chain.dump(chain_at_random(size, found))
+    return lambda workers: calibrated_chain.dump(calibrated_chain.load(corpus, found, data, workers))
 
 
 def answers_at_random(size: Size) -> Array:
@@ -263,7 +267,7 @@ def conclude(size: Size) -> Work:
         )
         states.append(CalibratedState("", 1, 0, N_DRAWS, 4 * size.n_known, tally, "0", {}, {}))
     traces = {"a number": rng.random((size.n_chains, N_DRAWS))}
-    return lambda workers: calibrated_answers.conclude(corpus, size.calibrated, found, states, traces, workers)
+    return lambda workers: conclusion.conclude(corpus, size.calibrated, found, states, traces, workers)
 
 
 def refine_answers(size: Size) -> Work:
@@ -275,7 +279,7 @@ def refine_answers(size: Size) -> Work:
 def learn_topics(size: Size) -> Work:
     corpus, category = corpus_of(size), answers_at_random(size)
     model = Hyperparameters(n_topics=size.n_topics)
-    return lambda workers: topics.learn_topics(corpus, category, 2 * size.n_known, model, 1, workers)
+    return lambda workers: topics_of_categories.learn_topics(corpus, category, 2 * size.n_known, model, 1, workers)
 
 
 def name_topics(size: Size) -> Work:
@@ -283,7 +287,7 @@ def name_topics(size: Size) -> Work:
     rng = np.random.default_rng(99)
     chances = rng.random((4 * size.n_words, size.n_topics))
     found = Topics(np.ones((1, size.n_topics)), chances, rng.random(size.n_topics))
-    return lambda workers: topics.top_words(found, 5, workers)
+    return lambda workers: topics_of_categories.top_words(found, 5, workers)
 
 
 def name_categories(size: Size) -> Work:
@@ -295,7 +299,7 @@ def name_categories(size: Size) -> Work:
 
 def power_test(size: Size) -> Work:
     runs = atom_runs(size)
-    return lambda workers: power.power_step(corpus_of(size), size.calibrated, 1, runs, 1, workers)
+    return lambda workers: power_step(corpus_of(size), size.calibrated, 1, runs, 1, workers)
 
 
 STAGES: dict[str, Callable[[Size], Work]] = {

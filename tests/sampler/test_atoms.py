@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 import scipy.special
 import scipy.stats
-from calibrated_harness import easy, posed
 
-from sampler import atoms, streams
-from sampler.atoms import Atoms, assign, count, seed_atoms, settle
-from sampler.bags import Bags, bag, effective_counts, select, tf_idf, word_prior, word_totals
+from sampler.calibrated import atoms
+from sampler.calibrated.atoms import Atoms, assign, count, seed_atoms, settle
+from sampler.calibrated.bags import Bags, bag, effective_counts, select, tf_idf, word_prior, word_totals
 from sampler.corpus import UNLABELED, Array
-from sampler.streams import Step
-from sampler.workers import Workers
+from sampler.numerics import streams
+from sampler.numerics.streams import Step
+from sampler.numerics.threads import Workers
+from tests.sampler.calibrated_harness import easy, posed
 
 BETA = 0.3
 FALSE_ALARM = 1e-4  # of one comparison, were the seed not fixed

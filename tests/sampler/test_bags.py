@@ -4,9 +4,8 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from calibrated_harness import posed
 
-from sampler.bags import (
+from sampler.calibrated.bags import (
     WEIGHTINGS,
     bag,
     effective_counts,
@@ -18,6 +17,7 @@ from sampler.bags import (
     word_totals,
 )
 from sampler.corpus import UNLABELED, Corpus
+from tests.sampler.calibrated_harness import posed
 
 ROUNDING = 1e-5  # relative, of float32 entries and sums of a few of them
 

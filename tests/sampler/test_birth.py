@@ -4,28 +4,26 @@ All other moves beside them: test_blocked.py.
 """
 
 import dataclasses
-import inspect
 import itertools
 import math
-import sys
-import types
 from functools import cache
 
-import blocked_harness
-import harness
 import numpy as np
 import pytest
 import scipy.special
 import test_blocked
 
-from sampler import birth, blocked, chain, split_merge
-from sampler.blocked import BlockedState
-from sampler.checkpoint import dump, load
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.hyperparameters import Hyperparameters
-from sampler.simulate import simulate
-from sampler.streams import branch
-from sampler.workers import Workers
+from sampler.lbpl_ntm import chain
+from sampler.lbpl_ntm.blocked import birth_death, split_merge
+from sampler.lbpl_ntm.blocked import state as blocked_state
+from sampler.lbpl_ntm.blocked.state import BlockedState
+from sampler.lbpl_ntm.checkpoint import dump, load
+from sampler.lbpl_ntm.simulate import simulate
+from sampler.numerics.streams import branch
+from sampler.numerics.threads import Workers
+from tests.sampler import blocked_harness, harness, mutants
 
 ALONE = {**test_blocked.ALONE, **test_blocked.BIRTHS}  # no other move between categories
 N_SWEEPS, N_SWEEPS_SLOW = 6_000, 60_000  # about a millisecond each
@@ -43,7 +41,7 @@ def by_births_alone(name: str, n_sweeps: int, seed: int, monkeypatch: pytest.Mon
     """
     corpus, rng = harness.TINY[name], np.random.default_rng(seed)
     for constant, value in ALONE.items():
-        monkeypatch.setattr(blocked, constant, value)
+        monkeypatch.setattr(blocked_state, constant, value)
     monkeypatch.setattr(BlockedState, "sample_documents", test_blocked.plain_documents(corpus, rng, tokens_move=False))
     seen, _ = test_blocked.run(corpus, n_sweeps, seed, concentrations=False)
     return test_blocked.worst_t(seen, of_whole_documents(name))
@@ -77,30 +75,10 @@ def test_many_births_and_deaths_match_the_enumerated_posterior(name: str, monkey
     assert worst < harness.t_limit(n_comparisons), f"worst |t| = {worst:.2f} of {n_comparisons}"
 
 
-def altered(old: str, new: str) -> types.ModuleType:
-    """birth.py with one passage of its source changed, compiled apart."""
-    source = inspect.getsource(birth)
-    assert source.count(old) == 1
-    module = types.ModuleType("altered_birth")
-    sys.modules[module.__name__] = module  # numba looks a function's module up by name
-    exec(compile(source.replace(old, new).replace("cache=True, ", ""), module.__name__, "exec"), module.__dict__)
-    return module
-
-
-MISTAKES = {
-    "a factor 2": ("math.log(gamma)", "math.log(2.0 * gamma)"),
-    "the tables of the categories": ("math.log(category_tables[k]) + sums", "sums"),
-    "the order of the tokens": ("((prior + i) * fresh[w])", "(prior * fresh[w])"),
-    "the topics before a token": ("        pull[topics[i]] += inverse[topics[i]]\n", ""),
-    "how readily a death is accepted": ("-log_ratio if dies else", "np.inf if dies else"),
-    "theta's prior": ("draw_category(drawn, category, counts, zeta,", "draw_category(drawn, category, counts, 0.01,"),
-}
-
-
 @pytest.mark.slow  # each is compiled anew
-@pytest.mark.parametrize("mistake", MISTAKES)
+@pytest.mark.parametrize("mistake", mutants.BIRTH_DEATH)
 def test_the_comparison_has_the_power_to_see_what_is_left_out(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocked, "birth", altered(*MISTAKES[mistake]))
+    monkeypatch.setattr(blocked_state, "birth_death", mutants.of_birth_death(*mutants.BIRTH_DEATH[mistake]))
     worst, n_comparisons = by_births_alone("label without a word", N_SWEEPS_SLOW, 33, monkeypatch)
     assert worst > 1.5 * harness.t_limit(n_comparisons)
 
@@ -131,7 +109,7 @@ def bytes_of(state: BlockedState) -> list[bytes]:
 
 @pytest.mark.parametrize("n_sweeps", [0, 10])
 def test_births_that_are_rejected_change_nothing(n_sweeps: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocked, "share_of_births", lambda *_: 1.0)
+    monkeypatch.setattr(blocked_state, "share_of_births", lambda *_: 1.0)
     corpus, state = crowded(41, n_sweeps)
     for _ in range(5):  # whoever is alone joins another
         state.gamma = 1e-300
@@ -143,7 +121,7 @@ def test_births_that_are_rejected_change_nothing(n_sweeps: int, monkeypatch: pyt
 
 def test_a_document_that_no_category_suits_opens_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a gamma without bounds all do: then every document that is one table is alone. Slots are made for them."""
-    monkeypatch.setattr(blocked, "share_of_births", lambda *_: 1.0)
+    monkeypatch.setattr(blocked_state, "share_of_births", lambda *_: 1.0)
     corpus, state = crowded(42, 10)
     n_slots, state.gamma = state.identity.size, 1e300
     sticks = state.room.drawn.stick.sum()  # type: ignore[union-attr]
@@ -165,7 +143,7 @@ def test_the_first_sweeps_alone_propose_births_to_the_share_that_is_asked_for() 
     """A gamma without bounds: who is asked opens a category. Half of 160 documents are asked, then next to none."""
     model, n_opened = dataclasses.replace(CROWDED, birth_share=0.5), []
     corpus, state = crowded(45, 0)
-    for _ in range(blocked.YOUNG + 1):
+    for _ in range(blocked_state.YOUNG + 1):
         n_before = np.count_nonzero(state.counts.category_tables)
         state.gamma = 1e300
         state.births(corpus, model, Workers())
@@ -176,7 +154,7 @@ def test_the_first_sweeps_alone_propose_births_to_the_share_that_is_asked_for() 
 
 
 def test_slots_that_were_there_before_change_no_birth(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocked, "share_of_births", lambda *_: 1.0)
+    monkeypatch.setattr(blocked_state, "share_of_births", lambda *_: 1.0)
     corpus, state = crowded(43, 10)
     _, roomy = crowded(43, 10)
     for some in (state, roomy):
@@ -191,7 +169,7 @@ def test_slots_that_were_there_before_change_no_birth(monkeypatch: pytest.Monkey
 
 
 def test_counts_equal_a_recount_where_births_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocked, "share_of_births", lambda *_: 1.0)
+    monkeypatch.setattr(blocked_state, "share_of_births", lambda *_: 1.0)
     corpus, state = crowded(44, 0)
     n_born, n_sizes = state.n_born, set()
     for _ in range(100):
@@ -202,7 +180,7 @@ def test_counts_equal_a_recount_where_births_are_many(monkeypatch: pytest.Monkey
 
 
 def test_births_are_the_same_for_any_workers_and_after_a_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocked, "share_of_births", lambda *_: 0.5)
+    monkeypatch.setattr(blocked_state, "share_of_births", lambda *_: 0.5)
     corpus, _ = crowded(45, 0)
     alone = blocked_harness.start(corpus, CROWDED, seed=46)
     others = [blocked_harness.start(corpus, CROWDED, seed=46) for _ in range(3)]
@@ -233,7 +211,7 @@ def test_the_weights_of_imputed_topics_have_the_evidence_for_their_mean() -> Non
     def impute(key: int, topics: Array, is_given: bool) -> float:
         stream = np.uint64(branch(np.uint64(49), key))
         return float(
-            birth.impute(
+            birth_death.impute(
                 state.bags, state.room.drawn, fresh, 0, 1.0 / norm, zeta, is_given, stream, given[0].copy(), topics
             )
         )
@@ -260,7 +238,7 @@ def test_the_weights_of_imputed_topics_have_the_evidence_for_their_mean() -> Non
 
 
 def test_births_leave_a_slot_for_a_split(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocked, "share_of_births", lambda *_: 1.0)
+    monkeypatch.setattr(blocked_state, "share_of_births", lambda *_: 1.0)
     for seed in range(50, 70):
         corpus, state = crowded(seed, 4)
         assert state.room is not None

@@ -9,17 +9,16 @@ from collections.abc import Callable, Hashable
 from functools import cache
 from typing import NamedTuple
 
-import blocked_harness
-import exact
-import harness
 import numpy as np
 import pytest
 
-from sampler import blocked, chain
-from sampler.blocked import BlockedState
-from sampler.blocks import FIXED_POINT
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.hyperparameters import Hyperparameters
+from sampler.lbpl_ntm import chain
+from sampler.lbpl_ntm.blocked import state as blocked_state
+from sampler.lbpl_ntm.blocked.arrays import FIXED_POINT
+from sampler.lbpl_ntm.blocked.state import BlockedState
+from tests.sampler import blocked_harness, exact, harness
 
 CONSTANTS = exact.Constants(n_topics=2, zeta=0.6, beta=0.3)
 ALPHA, GAMMA = 1.1, 0.8
@@ -279,7 +278,7 @@ def change(name: str, variant: Variant, monkeypatch: pytest.MonkeyPatch) -> None
     rng = np.random.default_rng(25)
     steps = {"sample_topics": plain_topics(rng), "sample_documents": plain_documents(harness.TINY[name], rng)}
     for constant, value in variant.constants.items():
-        monkeypatch.setattr(blocked, constant, value)
+        monkeypatch.setattr(blocked_state, constant, value)
     for step in variant.plain:
         monkeypatch.setattr(BlockedState, step, steps[step])
 

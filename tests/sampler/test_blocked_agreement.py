@@ -2,16 +2,17 @@
 
 from functools import cache
 
-import harness
 import numpy as np
 import pytest
 
-from sampler import blocked, chain
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.hyperparameters import Hyperparameters
-from sampler.simulate import simulate_separated
-from sampler.state import Kernel
-from sampler.workers import Workers
+from sampler.lbpl_ntm import chain
+from sampler.lbpl_ntm.blocked import state as blocked_state
+from sampler.lbpl_ntm.simulate import simulate_separated
+from sampler.lbpl_ntm.state import Kernel
+from sampler.numerics.threads import Workers
+from tests.sampler import harness
 
 MODEL = Hyperparameters(
     n_topics=4, gamma_shape=2, gamma_scale=0.25, alpha_shape=2, alpha_scale=0.3, zeta=0.5, beta=0.3, n_start=2
@@ -72,7 +73,7 @@ def test_both_samplers_draw_from_one_posterior(monkeypatch: pytest.MonkeyPatch) 
     independent, so their squared errors add; Student's t with 49 degrees of freedom is wider than the law of the
     quotient. Bonferroni over all that is neither nearly always nor nearly never so.
     """
-    monkeypatch.setattr(blocked, "SPLIT_MERGE_EVERY", 1)
+    monkeypatch.setattr(blocked_state, "SPLIT_MERGE_EVERY", 1)
     batches = [harness.batch_means(statistics(kernel, seed=92)) for kernel in ("collapsed", "blocked")]
     means, variances = (np.array([part(b) for b in batches]) for part in (mean_of_batches, variance_of_mean))
     varies = (means[:, 6:].min(axis=0) > OFTEN) & (means[:, 6:].max(axis=0) < 1.0 - OFTEN)

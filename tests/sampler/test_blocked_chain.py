@@ -4,22 +4,21 @@ import math
 from collections import Counter
 from collections.abc import Callable
 
-import blocked_harness
-import harness
 import numpy as np
 import pytest
 import scipy.special
 
-from sampler import chain
-from sampler.algorithm_one import CollapsedState
-from sampler.assignments import EMPTY, UNBORN
-from sampler.blocked import BlockedState
-from sampler.blocks import FIXED_POINT, MIXED
-from sampler.checkpoint import dump, load
 from sampler.corpus import UNLABELED, Corpus
 from sampler.digest import next_digest
 from sampler.hyperparameters import Hyperparameters
-from sampler.workers import Workers
+from sampler.lbpl_ntm import chain
+from sampler.lbpl_ntm.assignments import EMPTY, UNBORN
+from sampler.lbpl_ntm.blocked.arrays import FIXED_POINT, MIXED
+from sampler.lbpl_ntm.blocked.state import BlockedState
+from sampler.lbpl_ntm.checkpoint import dump, load
+from sampler.lbpl_ntm.collapsed.state import CollapsedState
+from sampler.numerics.threads import Workers
+from tests.sampler import blocked_harness, harness
 
 
 def test_counts_equal_a_recount_after_every_sweep(corpus: Corpus, hyperparameters: Hyperparameters) -> None:

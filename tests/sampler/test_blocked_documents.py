@@ -4,28 +4,25 @@ One call resamples many copies of a few documents, each with numbers of its own,
 start from the law itself, so that it must be kept by every step; and from one category, so that it must be found.
 """
 
-import inspect
 import itertools
 import math
-import sys
-import types
 from collections import Counter
 from functools import cache
 from typing import NamedTuple
 
-import blocked_harness
-import exact
 import numpy as np
 import pytest
 import scipy.special
 import scipy.stats
 
-from sampler import blocked, documents, mixed, offers
-from sampler.blocked import BlockedState
-from sampler.blocks import FIXED_POINT
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.hyperparameters import Hyperparameters
-from sampler.workers import Workers
+from sampler.lbpl_ntm.blocked import state as blocked_state
+from sampler.lbpl_ntm.blocked import whole_documents
+from sampler.lbpl_ntm.blocked.arrays import FIXED_POINT
+from sampler.lbpl_ntm.blocked.state import BlockedState
+from sampler.numerics.threads import Workers
+from tests.sampler import blocked_harness, exact, mutants
 
 Document = tuple[int, ...]
 
@@ -102,7 +99,7 @@ def copies(given: Given, n_copies: int) -> Corpus:
 
 def opened(given: Given, corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> BlockedState:
     """A state with these parameters."""
-    monkeypatch.setattr(blocked, "LEAST_STICK", given.least_stick)
+    monkeypatch.setattr(blocked_state, "LEAST_STICK", given.least_stick)
     model = Hyperparameters(n_topics=2, n_start=1)
     state = blocked_harness.with_room(corpus, model, len(given.stick), seed=31)
     state.alpha = given.alpha
@@ -255,32 +252,11 @@ def test_what_sits_in_a_category_that_is_too_small_stays_and_nothing_comes(monke
     assert set(after[~is_small].tolist()) == {0, 2}
 
 
-MISTAKES = {
-    "a token's own category is offered afresh": (
-        "lanes.spread(-weights[at.active[a]])",
-        "lanes.spread(np.float32(0.0))",
-    ),
-    "a token that is asked counts itself": ("pull - np.float32(1.0) + weight", "pull + weight"),
-    "a token stays too seldom": ("pull - np.float32(1.0) + weight", "pull - np.float32(1.0)"),
-    "a new category's tokens are forgotten": ("rest -= pull[active[a]] * near[a, i]", "rest -= near[a, i]"),
-    "those behind a token that left are not asked again": ("lane += np.uint64(1)", "lane += np.uint64(LANES)"),
-    "a table's size is left out": ("rest -= at.table_size[t]", "rest -= 1"),
-    "the second table is too early": ("hazard = math.log1p(concentration / j)", "hazard = math.log1p(concentration)"),
-    "the first to leave is any": (
-        "hazard = math.log1p(offers.leave[category, bags.words[first + j]] * odds)",
-        "hazard = math.log1p(odds)",
-    ),
-    "what is not quite certain stays": ("return u * (1.0 + others) < 1.0", "return u * (0.5 + others) < 1.0"),
-    "the present category is preferred": ("return u * (1.0 + others) < 1.0", "return u < 0.9"),
-    "exact weights miss a table's tokens": ("if table[j] == t:", "if table[j] == t and j > 0:"),
-}
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("mistake", MISTAKES)
+@pytest.mark.parametrize("mistake", mutants.DOCUMENTS)
 def test_the_test_has_the_power_to_find_a_wrong_kernel(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    kernel = altered(*MISTAKES[mistake]).sample_documents
-    monkeypatch.setattr(documents, "sample_documents", kernel)
+    kernel = mutants.of_documents(*mutants.DOCUMENTS[mistake]).sample_documents
+    monkeypatch.setattr(whole_documents, "sample_documents", kernel)
     with pytest.raises(AssertionError, match=r"comparisons|keys"):
         test_the_law_of_categories_and_tables_is_kept("moderate alpha", monkeypatch)
         test_long_documents_of_one_word_keep_their_law(monkeypatch)
@@ -289,9 +265,9 @@ def test_the_test_has_the_power_to_find_a_wrong_kernel(mistake: str, monkeypatch
 def test_rows_that_are_asked_for_ahead_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """As they are where chances fill more than a core's caches."""
     given, found = GIVEN["moderate alpha"], []
-    kernels = [documents.sample_documents, altered("FAR = 2_000_000", "FAR = 0").sample_documents]
+    kernels = [whole_documents.sample_documents, mutants.of_documents("FAR = 2_000_000", "FAR = 0").sample_documents]
     for kernel in kernels:
-        monkeypatch.setattr(documents, "sample_documents", kernel)
+        monkeypatch.setattr(whole_documents, "sample_documents", kernel)
         corpus = copies(given, 100)
         state = opened(given, corpus, monkeypatch)
         resample(state, 10)
@@ -299,18 +275,3 @@ def test_rows_that_are_asked_for_ahead_change_nothing(monkeypatch: pytest.Monkey
     np.testing.assert_array_equal(found[0][0], found[1][0])
     np.testing.assert_array_equal(found[0][1], found[1][1])
     assert np.unique(found[0][0]).size > 1
-
-
-def altered(old: str, new: str) -> types.ModuleType:
-    """documents.py and what it is made of with one passage of their source changed, compiled apart."""
-    sources = {module.__name__: inspect.getsource(module) for module in (offers, mixed, documents)}
-    assert sum(source.count(old) for source in sources.values()) == 1
-    for name, source in sources.items():
-        module = types.ModuleType(f"altered_{name.split('.')[1]}")
-        sys.modules[module.__name__] = module  # numba looks a function's module up by name
-        code = source.replace(old, new).replace("cache=True, ", "")
-        code = code.replace("from sampler.mixed", "from altered_mixed").replace(
-            "from sampler.offers", "from altered_offers"
-        )
-        exec(compile(code, f"{module.__name__}.py", "exec"), module.__dict__)
-    return module

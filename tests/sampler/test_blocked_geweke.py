@@ -10,18 +10,18 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 
-import blocked_harness
-import harness
 import numpy as np
 import pytest
 import scipy.special
 
-from sampler import blocked, chain, simulate
-from sampler.blocked import BlockedState
-from sampler.blocks import FIXED_POINT
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.hyperparameters import Hyperparameters
-from sampler.workers import Workers
+from sampler.lbpl_ntm import chain, simulate
+from sampler.lbpl_ntm.blocked import state as blocked_state
+from sampler.lbpl_ntm.blocked.arrays import FIXED_POINT
+from sampler.lbpl_ntm.blocked.state import BlockedState
+from sampler.numerics.threads import Workers
+from tests.sampler import blocked_harness, harness
 
 HYPERPARAMETERS = Hyperparameters(
     n_topics=3, gamma_shape=2, gamma_scale=0.5, alpha_shape=2, alpha_scale=0.5, zeta=0.6, beta=0.4, n_start=1
@@ -150,8 +150,8 @@ def test_both_roads_to_the_joint_law_agree() -> None:
 def test_both_roads_agree_where_births_and_rounds_of_topics_are_many(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blocked, "share_of_births", lambda *_: 1.0)
-    monkeypatch.setattr(blocked, "ROUNDS", 2)
+    monkeypatch.setattr(blocked_state, "share_of_births", lambda *_: 1.0)
+    monkeypatch.setattr(blocked_state, "ROUNDS", 2)
     worst, limit = worst_z(name, FEW_TABLES, N_BROKEN, N_MARGINAL, seed=84)
     assert worst < limit, f"{worst:.2f} standard errors"
 

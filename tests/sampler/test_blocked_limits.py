@@ -2,17 +2,16 @@
 
 from dataclasses import fields
 
-import blocked_harness
-import harness
 import numpy as np
 import pytest
 
-from sampler import chain
-from sampler.blocked import BlockedState
 from sampler.corpus import Corpus
 from sampler.hyperparameters import LIMITS, Hyperparameters
-from sampler.state import Course
-from sampler.workers import Workers
+from sampler.lbpl_ntm import chain
+from sampler.lbpl_ntm.blocked.state import BlockedState
+from sampler.lbpl_ntm.state import Course
+from sampler.numerics.threads import Workers
+from tests.sampler import blocked_harness, harness
 
 TOO_WIDE = ("gamma_scale", 1e6)  # gamma then wants tens of millions of categories
 AT_LIMITS = [(name, value) for name, limits in LIMITS.items() for value in limits if (name, value) != TOO_WIDE]

@@ -9,17 +9,16 @@ import sys
 import types
 from typing import NamedTuple
 
-import blocked_harness
-import harness
 import numpy as np
 import pytest
 import scipy.stats
 
-from sampler import words
-from sampler.blocked import BlockedState
 from sampler.corpus import Array
 from sampler.hyperparameters import Hyperparameters
-from sampler.workers import Workers
+from sampler.lbpl_ntm.blocked import bulk_topics
+from sampler.lbpl_ntm.blocked.state import BlockedState
+from sampler.numerics.threads import Workers
+from tests.sampler import blocked_harness, harness
 
 
 class Case(NamedTuple):
@@ -131,10 +130,10 @@ def test_topics_do_not_depend_on_what_is_drawn_side_by_side(cost: int, monkeypat
     expected = drawn(case, np.random.default_rng(43))[0]
     other = types.ModuleType("other_words")
     sys.modules[other.__name__] = other  # numba looks a function's module up by name
-    source, given = inspect.getsource(words), f"COST_OF_MORE = {words.COST_OF_MORE}"
+    source, given = inspect.getsource(bulk_topics), f"COST_OF_MORE = {bulk_topics.COST_OF_MORE}"
     assert source.count(given) == 1
     exec(source.replace(given, f"COST_OF_MORE = {cost}").replace("cache=True, ", ""), other.__dict__)
-    monkeypatch.setattr(words, "sample_topics", other.sample_topics)
+    monkeypatch.setattr(bulk_topics, "sample_topics", other.sample_topics)
     found = drawn(case, np.random.default_rng(43))[0]
     np.testing.assert_array_equal(found.counts.category_topic, expected.counts.category_topic)
     np.testing.assert_array_equal(blocked_harness.word_topic(found), blocked_harness.word_topic(expected))

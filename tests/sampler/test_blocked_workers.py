@@ -4,17 +4,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 
-import blocked_harness
 import numpy as np
 import pytest
 
-from sampler import chain
-from sampler.blocked import BlockedState
-from sampler.checkpoint import CheckpointError, dump, load, pack, unpack
 from sampler.corpus import Array, Corpus
 from sampler.hyperparameters import Hyperparameters
-from sampler.simulate import simulate
-from sampler.workers import Workers
+from sampler.lbpl_ntm import chain
+from sampler.lbpl_ntm.blocked.state import BlockedState
+from sampler.lbpl_ntm.checkpoint import CheckpointError, dump, load, pack, unpack
+from sampler.lbpl_ntm.simulate import simulate
+from sampler.numerics.threads import Workers
+from tests.sampler import blocked_harness
 
 N_SWEEPS = 30
 CROWDED = Hyperparameters(

@@ -10,23 +10,25 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 import scipy.stats
-from calibrated_harness import QUICK, answer, calibrate, easy, four_categories, posed, swept
 
-from sampler import atoms, calibrated, calibration_steps, chain
-from sampler import checkpoint as topics
-from sampler.bags import word_prior
-from sampler.calibrated import dump, load, start
-from sampler.calibration_steps import Calibration
-from sampler.checkpoint import CheckpointError, pack, unpack
-from sampler.consensus import NONE
+from sampler.answers.consensus import NONE
+from sampler.answers.metrics import nmi
+from sampler.calibrated import atoms, steps
+from sampler.calibrated import chain as calibrated_chain
+from sampler.calibrated.atom_groups import AtomRows, log_target, regroup
+from sampler.calibrated.bags import word_prior
+from sampler.calibrated.chain import dump, load, start
+from sampler.calibrated.granularity import Scores, Setting
+from sampler.calibrated.steps import Calibration
 from sampler.corpus import UNLABELED, Array, Corpus
-from sampler.granularity import Scores, Setting
-from sampler.grouping import AtomRows, log_target, regroup
 from sampler.hyperparameters import CALIBRATED_LIMITS, Hyperparameters
-from sampler.metrics import nmi
-from sampler.state import Kernel
-from sampler.streams import Step, chosen, stream
-from sampler.workers import Workers
+from sampler.lbpl_ntm import chain
+from sampler.lbpl_ntm import checkpoint as topics
+from sampler.lbpl_ntm.checkpoint import CheckpointError, pack, unpack
+from sampler.lbpl_ntm.state import Kernel
+from sampler.numerics.streams import Step, chosen, stream
+from sampler.numerics.threads import Workers
+from tests.sampler.calibrated_harness import QUICK, answer, calibrate, easy, four_categories, posed, swept
 
 FALSE_ALARM = 1e-4  # of one comparison, were the seed not fixed
 SEED = 3
@@ -107,8 +109,8 @@ def test_a_chain_resumed_after_every_sweep_is_the_uninterrupted_one() -> None:
                 np.testing.assert_array_equal(part, same)
             data = dump(cut)
             back = load(corpus, found, data)
-            expected = calibrated.document_categories(corpus, found, whole)
-            np.testing.assert_array_equal(calibrated.document_categories(corpus, found, back), expected)
+            expected = calibrated_chain.document_categories(corpus, found, whole)
+            np.testing.assert_array_equal(calibrated_chain.document_categories(corpus, found, back), expected)
     assert whole.tally.n_draws == 12 and len(whole.members) > 1
 
 
@@ -132,13 +134,13 @@ def test_atoms_do_not_change_when_labels_do() -> None:
     fewer = given.corpus._replace(labels=np.full_like(given.corpus.labels, UNLABELED), n_known=0)
     other = easy([40, 40, 40, 40], [16, 16, 0, 0], overlap=0.15, seed=2).corpus
     with Workers() as workers:
-        for number in range(calibration_steps.n_atom_runs(QUICK)):
+        for number in range(steps.n_atom_runs(QUICK)):
             found = [
-                calibration_steps.atom_run(corpus, QUICK, SEED, number, workers)["atoms"].tobytes()
+                steps.atom_run(corpus, QUICK, SEED, number, workers)["atoms"].tobytes()
                 for corpus in (given.corpus, relabeled, fewer, other)
             ]
             assert found[0] == found[1] == found[2] != found[3]
-    digests = [calibration_steps.words_digest(corpus) for corpus in (given.corpus, relabeled, fewer, other)]
+    digests = [steps.words_digest(corpus) for corpus in (given.corpus, relabeled, fewer, other)]
     assert digests[0] == digests[1] == digests[2] != digests[3]
 
 
@@ -150,8 +152,8 @@ def test_known_documents_and_settings_are_drawn_by_their_chances() -> None:
     with Workers() as workers:
         state = start(corpus, QUICK, found, SEED, 0, workers)
         for _ in range(n_sweeps):
-            settings.append(calibrated.sweep(corpus, found, state).setting)
-            known_hits += calibrated.document_categories(corpus, found, state) == found.learned.category
+            settings.append(calibrated_chain.sweep(corpus, found, state).setting)
+            known_hits += calibrated_chain.document_categories(corpus, found, state) == found.learned.category
     chance = found.learned.known.astype(float)
     mixed = (corpus.labels == UNLABELED) & (chance > 0.05) & (chance < 0.95)
     hoped, chance = (n_sweeps * chance)[mixed], chance[mixed]
@@ -187,7 +189,7 @@ def test_a_draw_tells_the_groups_that_its_state_has() -> None:
             assert draw.n_categories == corpus.n_known + draw.n_new_with_documents
             assert draw.log_joint == log_target(rows, groups, prior_of(rows, setting), setting.power)
             assert state.identity.size == corpus.n_known + n_groups
-            answers = calibrated.document_categories(corpus, found, state)
+            answers = calibrated_chain.document_categories(corpus, found, state)
             assert answers.max() < state.identity.size
             np.testing.assert_array_equal(answers == NONE, corpus.labels != UNLABELED)
 
@@ -218,7 +220,7 @@ def test_new_categories_keep_their_identity_for_as_long_as_they_keep_their_docum
         state = start(given.corpus, QUICK, found, SEED, 0, workers)
         for _ in range(10):
             swept(given.corpus, found, state, 1, workers)
-            answers = calibrated.document_categories(given.corpus, found, state)
+            answers = calibrated_chain.document_categories(given.corpus, found, state)
             for k in (2, 3):
                 own = state.identity[answers[(given.truth == k) & (answers >= 2)]]
                 values, counts = np.unique(own, return_counts=True)
@@ -476,7 +478,7 @@ def test_the_true_number_reckons_with_parts_and_with_categories_that_are_missed(
     numbers = []
     for sweep in range(4_000):
         state: Any = SimpleNamespace(seed=5, chain=0, n_sweeps=sweep, setting=0)
-        numbers.append(calibrated.true_number(8, 10, rates(9, 1), state))
+        numbers.append(calibrated_chain.true_number(8, 10, rates(9, 1), state))
     real = 8 * 10 / 11.25
     assert np.var(numbers) < 25
     assert np.mean(numbers) == pytest.approx(real + real * (10.25 / 9 - 1), abs=4 * 0.08)
@@ -484,4 +486,4 @@ def test_the_true_number_reckons_with_parts_and_with_categories_that_are_missed(
 
 def test_no_new_category_is_added_where_none_is_shown() -> None:
     state: Any = SimpleNamespace(seed=5, chain=0, n_sweeps=1, setting=0)
-    assert calibrated.true_number(0, 10, rates(2, 5), state) == 0
+    assert calibrated_chain.true_number(0, 10, rates(2, 5), state) == 0

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from sampler.calibrated_answers import reckon_with
-from sampler.consensus import NONE, Consensus
+from sampler.answers.consensus import NONE, Consensus
+from sampler.calibrated.conclusion import reckon_with
 
 NAN = float("nan")
 

@@ -2,17 +2,18 @@
 
 from collections import Counter
 
-import harness
 import numpy as np
 import pytest
 
-from sampler import algorithm_one, chain
-from sampler.algorithm_one import CollapsedState
-from sampler.assignments import EMPTY, UNBORN, Assignments, recount, with_slots
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.hyperparameters import Hyperparameters
-from sampler.state import Tally, no_tally
-from sampler.workers import Workers
+from sampler.lbpl_ntm import chain
+from sampler.lbpl_ntm.assignments import EMPTY, UNBORN, Assignments, recount, with_slots
+from sampler.lbpl_ntm.collapsed import state as collapsed_state
+from sampler.lbpl_ntm.collapsed.state import CollapsedState
+from sampler.lbpl_ntm.state import Tally, no_tally
+from sampler.numerics.threads import Workers
+from tests.sampler import harness
 
 CROWDED = Hyperparameters(
     n_topics=4, gamma_shape=20, gamma_scale=1.0, alpha_shape=20, alpha_scale=0.5, zeta=0.5, beta=0.2, n_start=0
@@ -64,8 +65,8 @@ def test_a_known_category_without_a_labeled_word_is_never_served(hyperparameters
 def test_room_for_categories_grows_without_changing_the_draws(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three chains that differ only in their slots: few, twice as many, more than can ever be used."""
     grown: list[str] = []
-    make_room = algorithm_one.make_room
-    monkeypatch.setattr(algorithm_one, "make_room", lambda state: (grown.append("once"), make_room(state)))
+    make_room = collapsed_state.make_room
+    monkeypatch.setattr(collapsed_state, "make_room", lambda state: (grown.append("once"), make_room(state)))
     states = [chain.start(corpus, CROWDED, seed=4, chain=0, kernel="collapsed") for _ in range(3)]
     n_few = states[0].assignments.identity.size
     for state, n_slots in zip(states, (n_few, 2 * n_few + 1, corpus.n_known + corpus.n_tokens + 1), strict=True):
@@ -103,7 +104,7 @@ def test_each_kernel_left_for_want_of_room_goes_on_where_it_stopped(corpus: Corp
         state.counts = recount(corpus, state.assignments, CROWDED.n_topics)
         n_slots = state.assignments.identity.size
         for one in (state, roomy):
-            getattr(algorithm_one, kernel)(corpus, CROWDED, one, Workers())
+            getattr(collapsed_state, kernel)(corpus, CROWDED, one, Workers())
         n_stops += state.assignments.identity.size > n_slots
         np.testing.assert_array_equal(state.assignments.table, roomy.assignments.table)
         np.testing.assert_array_equal(state.assignments.category, roomy.assignments.category)
@@ -138,7 +139,7 @@ def test_ties_of_a_document_go_to_the_smaller_category() -> None:
     for left, right in ((1, 2), (2, 1)):
         category = np.array([EMPTY, left, right, EMPTY], np.int32)
         assignments = Assignments(table, category, np.zeros(4, np.int32), np.arange(3))
-        assert algorithm_one.document_categories(corpus, assignments).tolist() == [1]
+        assert collapsed_state.document_categories(corpus, assignments).tolist() == [1]
 
 
 def test_categories_keep_their_identity_while_they_live_and_never_share_one(

@@ -2,18 +2,18 @@
 
 import dataclasses
 
-import harness
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sampler import chain
-from sampler.algorithm_one import CollapsedState
-from sampler.assignments import Assignments
-from sampler.checkpoint import CheckpointError, dump, load, pack, unpack
 from sampler.corpus import Corpus
 from sampler.hyperparameters import Hyperparameters
+from sampler.lbpl_ntm import chain
+from sampler.lbpl_ntm.assignments import Assignments
+from sampler.lbpl_ntm.checkpoint import CheckpointError, dump, load, pack, unpack
+from sampler.lbpl_ntm.collapsed.state import CollapsedState
+from tests.sampler import harness
 
 CROWDED = Hyperparameters(
     n_topics=4, gamma_shape=20, gamma_scale=1.0, alpha_shape=20, alpha_scale=0.5, zeta=0.5, beta=0.2, n_start=0

@@ -2,16 +2,15 @@
 
 from collections.abc import Callable
 
-import exact
-import harness
 import numpy as np
 import pytest
 import scipy.integrate
 import scipy.stats
 
-from sampler.concentration import resample_alpha, resample_gamma
 from sampler.corpus import Array
 from sampler.hyperparameters import LIMITS, Hyperparameters
+from sampler.lbpl_ntm.concentrations import resample_alpha, resample_gamma
+from tests.sampler import exact, harness
 
 N_DRAWS = 10_000  # about 10 microseconds each for gamma, 40 for alpha
 PAPER = Hyperparameters()

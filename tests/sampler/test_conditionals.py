@@ -2,17 +2,16 @@
 
 import math
 
-import exact
-import harness
 import numpy as np
 import pytest
 
-from sampler import collapsed
-from sampler.algorithm_one import CollapsedState
-from sampler.assignments import EMPTY, Assignments
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.hyperparameters import Hyperparameters
-from sampler.state import no_tally
+from sampler.lbpl_ntm.assignments import EMPTY, Assignments
+from sampler.lbpl_ntm.collapsed import kernels
+from sampler.lbpl_ntm.collapsed.state import CollapsedState
+from sampler.lbpl_ntm.state import no_tally
+from tests.sampler import exact, harness
 
 CONSTANTS = [exact.Constants(2, 0.6, 0.3), exact.Constants(3, 1.0, 0.01)]
 ALPHA, GAMMA = 0.7, 0.35
@@ -50,12 +49,12 @@ def table_weights(corpus: Corpus, assignments: Assignments, i: int, constants: e
     category = np.where(counts.table_tokens > 0, assignments.category, EMPTY).astype(np.int32)
     left = assignments._replace(category=category)
     tables = np.empty(corpus.n_tokens + 1, np.int64)
-    n_tables = collapsed.occupied_tables(corpus, counts, exact.document_of(corpus)[i], tables)
+    n_tables = kernels.occupied_tables(corpus, counts, exact.document_of(corpus)[i], tables)
     weights = np.full(tables.size + assignments.identity.size + 1, np.nan)
     scale = 1.0 / (constants.n_topics * constants.zeta + counts.category_tokens)
     new_table = ALPHA / (counts.category_tables.sum() + GAMMA)
     topic = assignments.topic[i]
-    size = collapsed.table_weights(
+    size = kernels.table_weights(
         left, counts, tables, n_tables, topic, new_table, GAMMA, constants.zeta, scale, weights
     )
     assert size == n_tables + assignments.identity.size + 1
@@ -70,12 +69,12 @@ def category_log_weights(
     counts = harness.recount(corpus, assignments, constants.n_topics, without=tokens)
     topics, ranks = np.empty(corpus.n_tokens, np.int64), np.empty(corpus.n_tokens, np.int64)
     seen = np.zeros(constants.n_topics, np.int64)
-    n = collapsed.gather_table(corpus, assignments, d, slot, topics, ranks, seen)
+    n = kernels.gather_table(corpus, assignments, d, slot, topics, ranks, seen)
     assert not seen.any() and topics[:n].tolist() == assignments.topic[tokens].tolist()
     if not is_exact:
         ranks[:n] = 0
     log_weights = np.full(assignments.identity.size + 1, np.nan)
-    collapsed.category_log_weights(counts, GAMMA, constants.zeta, is_exact, topics, ranks, n, log_weights)
+    kernels.category_log_weights(counts, GAMMA, constants.zeta, is_exact, topics, ranks, n, log_weights)
     return log_weights
 
 
@@ -85,7 +84,7 @@ def topic_weights(corpus: Corpus, assignments: Assignments, i: int, constants: e
     category = assignments.category[assignments.table[i]]
     scale = 1.0 / (corpus.n_words * constants.beta + counts.topic_tokens)
     weights = np.full(constants.n_topics, np.nan)
-    collapsed.topic_weights(
+    kernels.topic_weights(
         counts.category_topic[category],
         counts.word_topic[corpus.words[i]],
         constants.zeta,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
+from sampler.answers.diagnostics import effective_size, r_hat, tail_effective_size
 from sampler.corpus import Array
-from sampler.diagnostics import effective_size, r_hat, tail_effective_size
 
 SIZES = (effective_size, tail_effective_size)
 

@@ -8,12 +8,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from sampler import chain
-from sampler.algorithm_one import CollapsedState
-from sampler.checkpoint import dump, load
 from sampler.corpus import Corpus, fingerprint
 from sampler.digest import first_digest, next_digest
 from sampler.hyperparameters import Hyperparameters
+from sampler.lbpl_ntm import chain
+from sampler.lbpl_ntm.checkpoint import dump, load
+from sampler.lbpl_ntm.collapsed.state import CollapsedState
 
 Change = Callable[[CollapsedState, Corpus], None]
 

@@ -6,27 +6,27 @@ import math
 import numpy as np
 import pytest
 import scipy.stats
-from draws_harness import KEYS, LEVEL, N, assert_uncorrelated, many
 from numba import njit
 
-from sampler import draws, lanes
-from sampler.lanes import LANES
-from sampler.streams import Step, stream
+from sampler.numerics import simd, variates
+from sampler.numerics.simd import LANES
+from sampler.numerics.streams import Step, stream
+from tests.sampler.draws_harness import KEYS, LEVEL, N, assert_uncorrelated, many
 
 
 @njit
 def one_exponential(key, position):
-    return draws.exponential(key, position), position + 1
+    return variates.exponential(key, position), position + 1
 
 
 @njit
 def one_small_gamma(shape, key, position):
-    return draws.small_gamma(shape, draws.uniform(key, position), key, position + 1)
+    return variates.small_gamma(shape, variates.uniform(key, position), key, position + 1)
 
 
 exponentials = many(one_exponential)
-normals = many(draws.normal)
-gammas = many(draws.gamma)
+normals = many(variates.normal)
+gammas = many(variates.gamma)
 small_gammas = many(one_small_gamma)
 
 
@@ -45,12 +45,12 @@ def test_a_normal_has_its_law() -> None:
 def test_the_tail_and_the_top_of_the_ziggurat_have_their_mass() -> None:
     """Of 4 million normals about 1,030 are beyond the last layer, 43 beyond 4.4; counts are binomial. 6 comparisons."""
     numbers = np.abs(normals(KEYS[0], 4_000_000))
-    for bound in (0.05, 0.3, draws.TAIL, 4.0, 4.4):
+    for bound in (0.05, 0.3, variates.TAIL, 4.0, 4.4):
         beyond = int((numbers > bound).sum())
         chance = 2.0 * scipy.stats.norm.sf(bound)
         assert scipy.stats.binomtest(beyond, numbers.size, chance).pvalue > LEVEL / 6
-    tail = numbers[numbers > draws.TAIL]
-    levels = scipy.stats.norm.sf(tail) / scipy.stats.norm.sf(draws.TAIL)
+    tail = numbers[numbers > variates.TAIL]
+    levels = scipy.stats.norm.sf(tail) / scipy.stats.norm.sf(variates.TAIL)
     assert scipy.stats.kstest(levels, "uniform").pvalue > LEVEL / 6
 
 
@@ -73,20 +73,20 @@ def test_the_squeeze_accepts_no_gamma_that_the_whole_test_would_refuse(shape: fl
     """On a grid of normals up to where the squeeze accepts nothing."""
     d = shape - 1.0 / 3.0
     square_of_c = 1.0 / (9.0 * d)
-    end = (draws.SQUEEZE * square_of_c) ** -0.25
+    end = (variates.SQUEEZE * square_of_c) ** -0.25
     assert math.sqrt(square_of_c) * end < 1.0  # the cube is of a positive number
     x = np.linspace(-end, end, 1_000_001)
     shift = math.sqrt(square_of_c) * x  # d (1 - v + log v) + x^2 / 2 of v = (1 + shift)^3, where terms cancel
     log_chance = d * (3.0 * (np.log1p(shift) - shift + shift * shift / 2.0) - shift**3)
-    assert (1.0 - draws.SQUEEZE * square_of_c * x**4 <= np.exp(log_chance) + 1e-9).all()
+    assert (1.0 - variates.SQUEEZE * square_of_c * x**4 <= np.exp(log_chance) + 1e-9).all()
 
 
 def test_logarithm_and_exponential_without_branches_are_close() -> None:
     numbers = 10.0 ** np.random.default_rng(1).uniform(-10.0, 0.01, 20_000)
-    logs = np.array([draws.plain_log2(x) for x in numbers])
+    logs = np.array([variates.plain_log2(x) for x in numbers])
     np.testing.assert_allclose(logs, np.log2(numbers), rtol=0.0, atol=3e-12)
     exponents = np.random.default_rng(2).uniform(-126.0, 2.0, 20_000)
-    powers = np.array([draws.plain_exp2(y) for y in exponents])
+    powers = np.array([variates.plain_exp2(y) for y in exponents])
     np.testing.assert_allclose(powers, np.exp2(exponents), rtol=2e-8)
 
 
@@ -94,7 +94,7 @@ def test_logarithm_and_exponential_without_branches_are_close() -> None:
 def row_bits(key, size):
     row = np.empty(size, np.uint32)
     for i in range(size):
-        row[i] = draws.bits32(np.uint32(key), np.uint32(key >> np.uint64(32)), np.uint32(i))
+        row[i] = variates.bits32(np.uint32(key), np.uint32(key >> np.uint64(32)), np.uint32(i))
     return row
 
 
@@ -117,16 +117,16 @@ def test_neighbouring_numbers_of_32_bits_are_not_correlated() -> None:
 
 
 def test_the_ends_of_32_bits_are_within_the_unit_interval() -> None:
-    assert 0.0 < draws.unit32(np.uint32(0)) < draws.unit32(np.uint32(2**32 - 1)) < 1.0
+    assert 0.0 < variates.unit32(np.uint32(0)) < variates.unit32(np.uint32(2**32 - 1)) < 1.0
 
 
 def test_the_same_address_gives_the_same_number() -> None:
     for key, position in itertools.product(KEYS, (0, 1, 12_345)):
         for variate, parameters in (
-            (draws.exponential, ()),
-            (draws.normal, ()),
-            (draws.gamma, (1.3,)),
-            (draws.small_gamma, (0.2, 0.9)),
+            (variates.exponential, ()),
+            (variates.normal, ()),
+            (variates.gamma, (1.3,)),
+            (variates.small_gamma, (0.2, 0.9)),
         ):
             assert variate(*parameters, key, position) == variate(*parameters, key, position)
 
@@ -135,9 +135,9 @@ def test_the_same_address_gives_the_same_number() -> None:
 def test_numbers_of_neighbouring_addresses_are_not_correlated(variate: str) -> None:
     """Between positions one apart, streams of neighbouring sweeps, and keys one apart; three comparisons."""
     draw = {
-        "exponential": draws.exponential,
-        "normal": lambda key, position: draws.normal(key, position)[0],
-        "gamma": lambda key, position: draws.gamma(1.01, key, position)[0],
+        "exponential": variates.exponential,
+        "normal": lambda key, position: variates.normal(key, position)[0],
+        "gamma": lambda key, position: variates.gamma(1.01, key, position)[0],
     }[variate]
     by_position = np.array([draw(KEYS[0], position) for position in range(20_001)])
     by_sweep = np.array([draw(stream(1, 0, sweep, Step.TOPICS), 0) for sweep in range(20_001)])
@@ -154,11 +154,11 @@ def side_by_side(key, n, is_dense):
     """Float32 numbers of the first n positions, LANES at a time, n a multiple."""
     row, numbers = np.empty((1, LANES), np.float32), np.empty(n, np.float32)
     for first in range(0, n, LANES):
-        position = lanes.add(lanes.numbered(), lanes.spread(np.int32(first)))
+        position = simd.add(simd.numbered(), simd.spread(np.int32(first)))
         if is_dense:
-            lanes.store(draws.dense_lane_uniforms(key, position), row, 0, 0)
+            simd.store(variates.dense_lane_uniforms(key, position), row, 0, 0)
         else:
-            lanes.store(draws.lane_uniforms(key, position), row, 0, 0)
+            simd.store(variates.lane_uniforms(key, position), row, 0, 0)
         numbers[first : first + LANES] = row[0]
     return numbers
 
@@ -166,7 +166,9 @@ def side_by_side(key, n, is_dense):
 def test_numbers_side_by_side_are_the_32_bits_at_their_positions() -> None:
     for key in KEYS:
         low, high = np.uint32(key & np.uint64(0xFFFFFFFF)), np.uint32(key >> np.uint64(32))
-        expected = [np.float32(draws.bits32(low, high, np.uint32(i))) * np.float32(2.0**-32) for i in range(8 * LANES)]
+        expected = [
+            np.float32(variates.bits32(low, high, np.uint32(i))) * np.float32(2.0**-32) for i in range(8 * LANES)
+        ]
         np.testing.assert_array_equal(side_by_side(key, 8 * LANES, False), expected)
 
 
@@ -195,5 +197,5 @@ def test_the_short_logarithm_is_right_to_float32() -> None:
     numbers = np.exp(np.random.default_rng(53).uniform(-80.0, 80.0, 20_000)).astype(np.float32)
     numbers = np.concatenate([numbers, np.random.default_rng(54).uniform(0.4, 2.5, 20_000).astype(np.float32)])
     expected = np.log(numbers.astype(float))
-    found = np.array([draws.short_log(x) for x in numbers])
+    found = np.array([variates.short_log(x) for x in numbers])
     np.testing.assert_allclose(found, expected, rtol=4.0 * 2.0**-23, atol=1e-7)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import gammaln
 
-from sampler.evidence import SMALL, log_dirichlet_multinomial, log_factorials, log_rising, log_topics
+from sampler.lbpl_ntm.evidence import SMALL, log_dirichlet_multinomial, log_factorials, log_rising, log_topics
 
 
 @pytest.mark.parametrize("beta", [1e-6, 0.01, 1.0, 300.0])

@@ -5,21 +5,19 @@ and then draws the words anew given the topics, over and over. If each step leav
 invariant, both visit the same joint law, and every function of the state has the same mean on both.
 """
 
-import inspect
-import sys
-import types
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 
-import harness
 import numpy as np
 import pytest
 from numba import njit
 
-from sampler import chain, collapsed, simulate
 from sampler.corpus import Array, Corpus
 from sampler.hyperparameters import Hyperparameters
+from sampler.lbpl_ntm import chain, simulate
+from sampler.lbpl_ntm.collapsed import kernels
+from tests.sampler import harness, mutants
 
 pytestmark = pytest.mark.slow
 
@@ -138,55 +136,10 @@ def test_as_printed_does_not_target_the_posterior_and_fails() -> None:
     assert worst > 1.5 * limit, f"only {worst:.2f} standard errors"
 
 
-def altered(old: str, new: str) -> types.ModuleType:
-    """collapsed.py with one passage of its source changed, compiled apart."""
-    source = inspect.getsource(collapsed)
-    assert source.count(old) == 1
-    module = types.ModuleType("altered_collapsed")
-    sys.modules[module.__name__] = module  # numba looks a function's module up by name
-    code = source.replace(old, new).replace("cache=True, ", "")
-    exec(compile(code, "altered_collapsed.py", "exec"), module.__dict__)
-    return module
-
-
-MISTAKES = {
-    "a table's size is left out": (
-        "sample_tables",
-        "weights[j] = counts.table_tokens[tables[j]] * likelihood",
-        "weights[j] = likelihood",
-    ),
-    "a new table's categories weigh the same": (
-        "sample_tables",
-        "new_table * counts.category_tables[category] * likelihood",
-        "new_table * (counts.category_tables[category] > 0) * likelihood",
-    ),
-    "a new category's likelihood is left out": (
-        "sample_tables",
-        "new_table * gamma / counts.topic_tokens.size",
-        "new_table * gamma",
-    ),
-    "a category's tables are left out": (
-        "sample_categories",
-        "math.log(counts.category_tables[category]) + likelihood",
-        "likelihood",
-    ),
-    "the category is left out when a topic is drawn": (
-        "sample_topics",
-        "(zeta + category_topic[topic]) * ((beta",
-        "((beta",
-    ),
-    "a topic's tokens are left out": (
-        "sample_topics",
-        "((beta + word_topic[topic]) * scale[topic])",
-        "(beta + word_topic[topic])",
-    ),
-}
-
-
-@pytest.mark.parametrize("mistake", MISTAKES)
+@pytest.mark.parametrize("mistake", mutants.COLLAPSED)
 def test_the_test_has_the_power_to_find_a_wrong_kernel(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    kernel, old, new = MISTAKES[mistake]
-    monkeypatch.setattr(collapsed, kernel, getattr(altered(old, new), kernel))
+    kernel, old, new = mutants.COLLAPSED[mistake]
+    monkeypatch.setattr(kernels, kernel, getattr(mutants.of_collapsed(old, new), kernel))
     worst, limit = worst_z("labeled documents", HYPERPARAMETERS, N_BROKEN, seed=63)
     assert worst > 1.5 * limit, f"only {worst:.2f} standard errors"
 

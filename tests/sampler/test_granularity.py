@@ -5,13 +5,11 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from calibrated_harness import QUICK, calibrate, easy, four_categories, posed
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
-from sampler import granularity
-from sampler.bags import bag, effective_counts
-from sampler.corpus import UNLABELED, Array
-from sampler.granularity import (
+from sampler.calibrated import granularity
+from sampler.calibrated.bags import bag, effective_counts
+from sampler.calibrated.granularity import (
     KNOWN,
     NEW,
     VARIANTS,
@@ -24,9 +22,11 @@ from sampler.granularity import (
     score,
     settings,
 )
+from sampler.calibrated.known_or_new import Propensity
+from sampler.corpus import UNLABELED, Array
 from sampler.hyperparameters import CalibratedHyperparameters
-from sampler.propensity import Propensity
-from sampler.workers import Workers
+from sampler.numerics.threads import Workers
+from tests.sampler.calibrated_harness import QUICK, calibrate, easy, four_categories, posed
 
 N_SETTINGS = len(VARIANTS) * len(QUICK.smoothings) * len(QUICK.powers)
 

@@ -9,11 +9,11 @@ import pytest
 import scipy.stats
 from scipy.special import gammaln, softmax
 
-from sampler import streams
-from sampler.atoms import Atoms
+from sampler.calibrated.atom_groups import AtomRows, atom_rows, log_gamma, log_target, no_gains, regroup
+from sampler.calibrated.atoms import Atoms
 from sampler.corpus import Array
-from sampler.grouping import AtomRows, atom_rows, log_gamma, log_target, no_gains, regroup
-from sampler.streams import Step
+from sampler.numerics import streams
+from sampler.numerics.streams import Step
 
 FALSE_ALARM = 1e-4  # of one comparison, were the seed not fixed
 EPSILON = 1e-8  # of log gammas that are right to 1e-9, some dozen of them in a sum

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable
 
-import harness
 import numpy as np
 import pytest
 
-from sampler import chain
 from sampler.corpus import Corpus, fingerprint, validate
 from sampler.hyperparameters import LIMITS, Hyperparameters
-from sampler.state import check_kernel
+from sampler.lbpl_ntm import chain
+from sampler.lbpl_ntm.state import check_kernel
+from tests.sampler import harness
 
 
 @pytest.mark.parametrize("name", LIMITS)

@@ -3,16 +3,16 @@
 import itertools
 from functools import cache
 
-import exact
-import harness
 import numpy as np
 import pytest
 from numba import njit
 
-from sampler import chain, collapsed
 from sampler.corpus import Array, Corpus
 from sampler.hyperparameters import Hyperparameters
-from sampler.streams import uniform
+from sampler.lbpl_ntm import chain
+from sampler.lbpl_ntm.collapsed import kernels
+from sampler.numerics.streams import uniform
+from tests.sampler import exact, harness
 
 CONSTANTS = exact.Constants(n_topics=2, zeta=0.6, beta=0.3)
 ALPHA, GAMMA = 1.1, 0.8
@@ -41,11 +41,11 @@ def kernel_codes(corpus, assignments, counts, alpha, gamma, zeta, beta, is_exact
         for step in range(3):
             key = np.uint64(uniform(np.uint64(step), s) * bits)
             if step == 0:
-                collapsed.sample_tables(corpus, assignments, counts, alpha, gamma, zeta, key, 0, stop)
+                kernels.sample_tables(corpus, assignments, counts, alpha, gamma, zeta, key, 0, stop)
             elif step == 1:
-                collapsed.sample_categories(corpus, assignments, counts, gamma, zeta, is_exact, key, 0, stop)
+                kernels.sample_categories(corpus, assignments, counts, gamma, zeta, is_exact, key, 0, stop)
             else:
-                collapsed.sample_topics(corpus, assignments, counts, zeta, beta, key, stop)
+                kernels.sample_topics(corpus, assignments, counts, zeta, beta, key, stop)
         codes[s] = harness.code(corpus, assignments)
     return codes
 

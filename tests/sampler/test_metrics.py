@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score, f1_score, normalized_mutual_info_score
 
-from sampler import metrics
+from sampler.answers import metrics
 
 
 def labelings() -> list[tuple[np.ndarray, np.ndarray]]:

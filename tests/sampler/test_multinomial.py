@@ -6,11 +6,11 @@ import math
 import numpy as np
 import pytest
 import scipy.stats
-from draws_harness import KEYS, LEVEL, N, binomial_pvalue, many
 from numba import njit
 
-from sampler import multinomial
-from sampler.streams import uniform
+from sampler.numerics import multinomial
+from sampler.numerics.streams import uniform
+from tests.sampler.draws_harness import KEYS, LEVEL, N, binomial_pvalue, many
 
 binomials = many(multinomial.binomial)
 

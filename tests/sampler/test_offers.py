@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from sampler import lanes, offers
 from sampler.corpus import Array
-from sampler.offers import (
+from sampler.lbpl_ntm.blocked import category_scores
+from sampler.lbpl_ntm.blocked.category_scores import (
     HIGHEST_SCORE,
     MOST_TOKENS,
     NO_STICK,
@@ -18,6 +18,7 @@ from sampler.offers import (
     quantize,
     stays,
 )
+from sampler.numerics import simd
 
 N_WORDS, N_SLOTS = 50, 32
 
@@ -25,15 +26,15 @@ N_WORDS, N_SLOTS = 50, 32
 def offered(score: Array, log_stick: Array, slack: float = QUANTUM) -> Offers:
     """Offers with these scores, float[V, S], and log sticks, float[S]; what else they hold is not looked at."""
     made = Offers(
-        log_stick=lanes.aligned((1, N_SLOTS), np.float32),
+        log_stick=simd.aligned((1, N_SLOTS), np.float32),
         weight=np.ones(N_SLOTS, np.float32),
         seating=np.ones(N_SLOTS),
-        chance=lanes.aligned(score.shape, np.float32),
-        score=lanes.aligned(score.shape, np.float32),
+        chance=simd.aligned(score.shape, np.float32),
+        score=simd.aligned(score.shape, np.float32),
         fresh=np.ones(score.shape[0], np.float32),
         leave=np.zeros(score.shape[::-1], np.float32),
-        quanta=lanes.aligned(score.shape, np.int16),
-        stick_quanta=lanes.aligned((1, N_SLOTS), np.int32),
+        quanta=simd.aligned(score.shape, np.int16),
+        stick_quanta=simd.aligned((1, N_SLOTS), np.int32),
         slack=np.array([slack]),
     )
     made.score[:], made.log_stick[0] = score, log_stick
@@ -99,9 +100,9 @@ def test_where_quanta_may_not_hold_nothing_is_certain(slack: float, n: int) -> N
 
 def test_the_sums_of_the_longest_document_do_not_overflow() -> None:
     """The least log stick and the least score of every token are still above the least int32, by far."""
-    least = NO_STICK - MOST_TOKENS * int(offers.MOST)
+    least = NO_STICK - MOST_TOKENS * int(category_scores.MOST)
     assert least > np.iinfo(np.int32).min
-    assert float(offers.MOST) * QUANTUM > HIGHEST_SCORE
+    assert float(category_scores.MOST) * QUANTUM > HIGHEST_SCORE
 
 
 def test_what_is_offered_follows_from_chances_and_sticks() -> None:

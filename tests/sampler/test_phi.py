@@ -6,15 +6,15 @@ import math
 import numpy as np
 import pytest
 import scipy.stats
-from draws_harness import KEYS, LEVEL, assert_uncorrelated
 from numba import njit
 
-from sampler import phi
-from sampler.blocks import Drawn, WordTopics, word_topics
 from sampler.corpus import Array
-from sampler.draws import gamma_from, normal_from, random_bits
-from sampler.gammas import cut_uniform
-from sampler.streams import branch, uniform
+from sampler.lbpl_ntm.blocked import phi
+from sampler.lbpl_ntm.blocked.arrays import Drawn, WordTopics, word_topics
+from sampler.lbpl_ntm.blocked.phi_gammas import cut_uniform
+from sampler.numerics.streams import branch, uniform
+from sampler.numerics.variates import gamma_from, normal_from, random_bits
+from tests.sampler.draws_harness import KEYS, LEVEL, assert_uncorrelated
 
 
 def rows_of(counts: Array) -> WordTopics:

@@ -5,16 +5,16 @@ import tracemalloc
 from collections import Counter
 from collections.abc import Sequence
 
-import harness
 import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from sampler.consensus import NONE, Consensus, conclude
+from sampler.answers.consensus import NONE, Consensus, conclude
+from sampler.answers.pooling import SHARES, Level, Pooled, agreement, pool, verdict
 from sampler.corpus import Array, Corpus
-from sampler.pooling import SHARES, Level, Pooled, agreement, pool, verdict
-from sampler.state import Tally
-from sampler.workers import Workers
+from sampler.lbpl_ntm.state import Tally
+from sampler.numerics.threads import Workers
+from tests.sampler import harness
 
 ROUNDED = 2.0 / SHARES  # the error of a pooled probability
 

@@ -4,14 +4,14 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from calibrated_harness import QUICK, Posed, easy, posed
 
-from sampler import calibration_steps, power
-from sampler.calibrated_answers import Audit, Conclusion
-from sampler.consensus import NONE, Consensus
+from sampler.answers.consensus import NONE, Consensus
+from sampler.calibrated import power_test, steps
+from sampler.calibrated.conclusion import Audit, Conclusion
+from sampler.calibrated.power_test import hide, power_step
 from sampler.corpus import UNLABELED, Array, Corpus, validate
-from sampler.power import hide, power_step
-from sampler.workers import Workers
+from sampler.numerics.threads import Workers
+from tests.sampler.calibrated_harness import QUICK, Posed, easy, posed
 
 SEED = 3
 
@@ -19,10 +19,7 @@ SEED = 3
 def result_of(corpus: Corpus, category: int, n_workers: int = 1) -> dict[str, Array]:
     """The result of the power test for a category."""
     with Workers(n_workers) as workers:
-        runs = [
-            calibration_steps.atom_run(corpus, QUICK, SEED, n, workers)
-            for n in range(calibration_steps.n_atom_runs(QUICK))
-        ]
+        runs = [steps.atom_run(corpus, QUICK, SEED, n, workers) for n in range(steps.n_atom_runs(QUICK))]
         return power_step(corpus, QUICK, SEED, runs, category, workers)
 
 
@@ -42,7 +39,7 @@ def test_a_hidden_category_is_unlabeled_and_those_above_it_move_down() -> None:
     assert hidden.labels.tolist() == [0, UNLABELED, 1, UNLABELED, UNLABELED]
     assert hidden.n_known == 2
     assert corpus.labels.tolist() == [0, 1, 2, UNLABELED, 1], "the corpus is as it was"
-    assert calibration_steps.words_digest(hidden) == calibration_steps.words_digest(corpus), "so its atoms are there"
+    assert steps.words_digest(hidden) == steps.words_digest(corpus), "so its atoms are there"
 
 
 @pytest.mark.parametrize("category", [0, 1, 2])
@@ -59,7 +56,7 @@ def test_a_category_with_the_words_of_another_is_taken_for_it(category: int, twi
     told = result_of(with_a_twin().corpus, category)
     assert told["taken_for"] == twin, "as the whole corpus numbers its categories"
     assert told["taken"] > 0.5
-    assert told["found"] < power.SEEN
+    assert told["found"] < power_test.SEEN
     assert told["probability"] < 0.5
 
 
@@ -103,16 +100,16 @@ def test_documents_of_other_labels_that_look_like_a_new_category_count_against_i
     corpus = posed([[0]] * 9, [UNLABELED] * 4 + [0, 0, 1, 1, 1], 2)
     answer = [2, 2, 2, 1, 0, 0, 1, 1, 1]
     hidden = np.arange(4)
-    calm = power.judge(corpus, concluded([*answer[:8], 3], {}), hidden, 0)
+    calm = power_test.judge(corpus, concluded([*answer[:8], 3], {}), hidden, 0)
     assert (float(calm["found"]), float(calm["recall"])) == (3 / 4, 3 / 4)
     assert (int(calm["taken_for"]), float(calm["taken"])) == (2, 1 / 4), "category 1 without number 0 is number 2"
     doubts = {4: (0.1, 2, 0.8), 5: (0.4, 2, 0.3), 6: (0.2, 0, 0.7), 7: (0.1, 2, 0.9)}  # only 4 and 7 look like 2
-    drawn = power.judge(corpus, concluded(answer, doubts), hidden, 0)
+    drawn = power_test.judge(corpus, concluded(answer, doubts), hidden, 0)
     assert (float(drawn["found"]), float(drawn["recall"])) == (3 / 6, 3 / 4)
 
 
 def test_without_a_new_category_nothing_is_found() -> None:
     corpus = posed([[0]] * 4, [UNLABELED, UNLABELED, 0, 1], 2)
-    told = power.judge(corpus, concluded([0, 0, 0, 1], {}), np.arange(2), 2)
+    told = power_test.judge(corpus, concluded([0, 0, 0, 1], {}), np.arange(2), 2)
     assert [float(told[name]) for name in ("found", "recall", "taken")] == [0.0, 0.0, 1.0]
     assert told["taken_for"] == 0

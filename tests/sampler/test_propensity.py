@@ -5,13 +5,13 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from calibrated_harness import QUICK, easy, posed
 from sklearn.isotonic import IsotonicRegression
 
-from sampler.bags import bag
+from sampler.calibrated.bags import bag
+from sampler.calibrated.known_or_new import Propensity, calibrated, labeling_rate, propensity, trained_on
 from sampler.corpus import UNLABELED, Array, Corpus
-from sampler.propensity import Propensity, calibrated, labeling_rate, propensity, trained_on
-from sampler.workers import Workers
+from sampler.numerics.threads import Workers
+from tests.sampler.calibrated_harness import QUICK, easy, posed
 
 WORDS = 12  # of each kind of document
 RATE = 0.4

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from calibrated_harness import QUICK, easy, posed
 from scipy.special import softmax
 
-from sampler.bags import bag
-from sampler.consensus import NONE
+from sampler.answers.consensus import NONE
+from sampler.calibrated.bags import bag
+from sampler.calibrated.refinement import Refined, consensus_of, cooled, fit_temperature, refine
 from sampler.corpus import UNLABELED, Array, Corpus
-from sampler.refinement import Refined, consensus_of, cooled, fit_temperature, refine
-from sampler.workers import Workers
+from sampler.numerics.threads import Workers
+from tests.sampler.calibrated_harness import QUICK, easy, posed
 
 FLOAT32 = 1e-5
 

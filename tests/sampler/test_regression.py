@@ -6,9 +6,9 @@ from scipy.optimize import approx_fprime
 from scipy.special import log_softmax, softmax
 from sklearn.linear_model import LogisticRegression
 
+from sampler.calibrated.logistic_regression import Rows, cross_fit, folds, loss, no_weights, penalties, with_indicators
 from sampler.corpus import Array
-from sampler.regression import Rows, cross_fit, folds, loss, no_weights, penalties, with_indicators
-from sampler.workers import Workers, lowered
+from sampler.numerics.threads import Workers, lowered
 
 N_DOCUMENTS, N_COLUMNS, N_TARGETS = 150, 30, 3
 TARGETS = [N_TARGETS, 32, 37]  # less than one width of lanes, just one, and more

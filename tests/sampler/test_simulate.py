@@ -1,16 +1,15 @@
 """Simulated corpora against the laws they are drawn from, and the sampler against simulated truths."""
 
-import exact
-import harness
 import numpy as np
 import pytest
 import scipy.special
 import scipy.stats
 
-from sampler import chain, simulate
+from sampler.answers.metrics import nmi
 from sampler.corpus import UNLABELED, validate
 from sampler.hyperparameters import Hyperparameters
-from sampler.metrics import nmi
+from sampler.lbpl_ntm import chain, simulate
+from tests.sampler import exact, harness
 
 MODERATE = Hyperparameters(
     n_topics=2, zeta=0.6, beta=0.3, alpha_shape=2, alpha_scale=0.5, gamma_shape=2, gamma_scale=0.5

@@ -1,24 +1,21 @@
 """Splits and merges: the law that they keep, by enumeration, and what they do to categories that are clear."""
 
-import inspect
 import itertools
 import math
-import sys
-import types
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import NamedTuple
 
-import exact
-import harness
 import numpy as np
 import pytest
 import scipy.stats
 from numba import njit
 
-from sampler import seating, split_merge
-from sampler.blocks import (
+from sampler.corpus import UNLABELED, Array, Corpus
+from sampler.hyperparameters import Hyperparameters
+from sampler.lbpl_ntm.blocked import auxiliary_tables, split_merge
+from sampler.lbpl_ntm.blocked.arrays import (
     FIXED_POINT,
     LANES,
     MIXED,
@@ -30,12 +27,11 @@ from sampler.blocks import (
     bag,
     count_words,
 )
-from sampler.corpus import UNLABELED, Array, Corpus
-from sampler.hyperparameters import Hyperparameters
-from sampler.simulate import simulate_separated
-from sampler.split_merge import Outcome, attempt
-from sampler.streams import branch, uniform
-from sampler.workers import lowered
+from sampler.lbpl_ntm.blocked.split_merge import Outcome, attempt
+from sampler.lbpl_ntm.simulate import simulate_separated
+from sampler.numerics.streams import branch, uniform
+from sampler.numerics.threads import lowered
+from tests.sampler import exact, harness, mutants
 
 CONSTANTS = exact.Constants(n_topics=2, zeta=0.6, beta=0.3)
 ALPHA, GAMMA = 1.1, 0.8
@@ -279,33 +275,13 @@ def test_a_chain_of_attempts_matches_the_enumerated_posterior(name: str) -> None
     assert outcomes.min() > N_SWEEPS / 100  # each of the five was tried
 
 
-def altered(old: str, new: str) -> types.ModuleType:
-    """split_merge.py with one passage of its source changed, compiled apart."""
-    source = inspect.getsource(split_merge)
-    assert source.count(old) == 1
-    module = types.ModuleType("altered_split_merge")
-    sys.modules[module.__name__] = module  # numba looks a function's module up by name
-    exec(compile(source.replace(old, new).replace("cache=True, ", ""), module.__name__, "exec"), module.__dict__)
-    return module
-
-
-MISTAKES = {
-    "a factor 2": ("math.log(gamma)", "math.log(2.0 * gamma)"),
-    "the number of merges there are": ("math.log(n_new_categories * m_new", "math.log(m_new"),
-    "the choice of anchors": ("+ choice - log_chance", "- math.log(n_new_categories) - log_chance"),
-    "the tables of the new part": ("+ math.lgamma(m_new) ", ""),
-    "that accepted tables are drawn once more": (
-        "labeled_tables[category] + seated.document.size",
-        "parts.tables[NEW if category == new else OLD] if is_split else (category == old) * parts.tables.sum()",
-    ),
-}
-
-
 @pytest.mark.slow  # each is compiled anew
-@pytest.mark.parametrize("mistake", MISTAKES)
+@pytest.mark.parametrize("mistake", mutants.SPLIT_MERGE)
 def test_the_comparison_has_the_power_to_see_what_is_left_out(mistake: str) -> None:
     name = "label without a word"
-    codes, _ = run(name, chain_with(altered(*MISTAKES[mistake]).attempt), 10 * N_SWEEPS, seed=22)
+    codes, _ = run(
+        name, chain_with(mutants.of_split_merge(*mutants.SPLIT_MERGE[mistake]).attempt), 10 * N_SWEEPS, seed=22
+    )
     worst, n_comparisons = worst_t(codes, expected_codes(name), harness.TINY[name].n_known)
     assert worst > 1.5 * harness.t_limit(n_comparisons)
 
@@ -506,7 +482,7 @@ def test_tables_that_cannot_part_or_must_part_give_known_seats() -> None:
     corpus, at, _ = crowded()
     for alpha, is_alone in ((1e-15, False), (1e15, True)):
         sizes = [
-            np.diff(seating.seat(at.bags, at.placements, k, alpha, np.uint64(5), lowered()).first)
+            np.diff(auxiliary_tables.seat(at.bags, at.placements, k, alpha, np.uint64(5), lowered()).first)
             for k in range(N_SLOTS)
         ]
         categories = category_of_tokens(corpus, at)
@@ -520,7 +496,7 @@ def test_tables_that_cannot_part_or_must_part_give_known_seats() -> None:
     changed = np.flatnonzero(at.counts.log_seats)
     assert changed.size == (2 if outcome == Outcome.SPLIT else 1)
     for k in changed:
-        tables = seating.seat(at.bags, at.placements, k, 1e-15, np.uint64(6), lowered())
+        tables = auxiliary_tables.seat(at.bags, at.placements, k, 1e-15, np.uint64(6), lowered())
         expected = sum(math.log(math.factorial(n - 1)) for n in np.diff(tables.first))
         assert at.counts.log_seats[k] / FIXED_POINT == pytest.approx(expected, abs=tables.document.size / FIXED_POINT)
         assert at.counts.category_tables[k] == at.labeled_tables[k] + tables.document.size
@@ -555,7 +531,7 @@ def test_labeled_topics_drawn_by_binomials_have_the_law_of_single_ones() -> None
     rng = np.random.default_rng(9)
     theta, phi = rng.dirichlet(np.ones(4), N_SLOTS), rng.dirichlet(np.ones(2), 4)
     at = setting(corpus, np.zeros(n + 6, np.int64), theta, phi, rng)
-    tables = seating.seat(at.bags, at.placements, 0, 1.0, np.uint64(1), lowered())
+    tables = auxiliary_tables.seat(at.bags, at.placements, 0, 1.0, np.uint64(1), lowered())
     total = np.zeros(4)
     for key in range(n_calls):
         parts = split_merge.no_parts(4)

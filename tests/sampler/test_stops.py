@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 from numba import njit
-from stages import LARGE, SMALL, STAGES
 
 from sampler.corpus import Array
-from sampler.workers import Interrupted, Workers, is_raised, lowered, take
+from sampler.numerics.threads import Interrupted, Workers, is_raised, lowered, take
+from tests.sampler.stages import LARGE, SMALL, STAGES
 
 MOMENTS = (0.02, 0.4)  # seconds after which the flag is raised
 SOON = 10.0  # seconds: a tenth of one on a quiet machine, where no large stage takes less than half a minute

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from sampler import streams
-from sampler.streams import BLOCK, Step, pick
+from sampler.numerics import streams
+from sampler.numerics.streams import BLOCK, Step, pick
 
 N = 1_000_000
 LEVEL = 1e-4  # of each test here, were the seeds not fixed

@@ -5,8 +5,8 @@ import pytest
 
 from sampler.corpus import UNLABELED, Corpus
 from sampler.hyperparameters import Hyperparameters
-from sampler.topics import Topics, learn_topics, top_words
-from sampler.workers import Workers
+from sampler.lbpl_ntm.topics_of_categories import Topics, learn_topics, top_words
+from sampler.numerics.threads import Workers
 
 N_WORDS = 30  # ten for each of three subjects
 HYPERPARAMETERS = Hyperparameters(n_topics=6, zeta=0.1)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from sampler.workers import Workers, pieces_of, take
+from sampler.numerics.threads import Workers, pieces_of, take
 
 
 @njit(nogil=True)  # type: ignore[untyped-decorator]

@@ -11,7 +11,7 @@ from app import leases, lifecycle
 from app.db import Database
 from app.models import AtomRun, CalibrationStep, Corpus, Document, Job, Unit
 from app.settings import Settings
-from sampler import calibration_steps
+from sampler.calibrated import steps
 from tests.worker import jobs
 from worker import legs, models, results, step_rows
 
@@ -86,7 +86,7 @@ def test_a_job_killed_between_steps_loses_one_step_and_ends_with_the_same_digest
         session.query(AtomRun).delete()
 
     made: list[int] = []
-    step = getattr(calibration_steps, killed_in)
+    step = getattr(steps, killed_in)
 
     def die_at_the_second(*arguments: Any) -> Any:
         made.append(0)
@@ -95,7 +95,7 @@ def test_a_job_killed_between_steps_loses_one_step_and_ends_with_the_same_digest
         return step(*arguments)
 
     job_id, unit_ids = jobs.submit_calibrated(database, corpus_id)
-    monkeypatch.setattr(calibration_steps, killed_in, die_at_the_second)
+    monkeypatch.setattr(steps, killed_in, die_at_the_second)
     with pytest.raises(Killed):
         jobs.run_to_the_end(database, settings, unit_ids)
     assert jobs.job(database, job_id).status == "running"
@@ -156,7 +156,7 @@ def test_atoms_are_made_once_for_the_same_words_whatever_the_labels(
     with database.sessions.begin() as session:
         session.execute(update(Document).where(Document.key.like("river-1%")).values(label="river"))
         session.execute(update(Corpus).values(version=2))
-    monkeypatch.setattr(calibration_steps, "atom_run", refuse)
+    monkeypatch.setattr(steps, "atom_run", refuse)
     second_id, unit_ids = jobs.submit_calibrated(database, corpus_id, sweeps=4)
     jobs.run_to_the_end(database, settings, unit_ids)
 
@@ -189,15 +189,15 @@ def test_two_jobs_that_make_the_same_atoms_at_once_leave_one_row_each(
     (job_id, first), (other_id, second) = (
         jobs.submit_calibrated(database, corpus_id, sweeps=4, chains=1) for _ in range(2)
     )
-    atom_run = calibration_steps.atom_run
+    atom_run = steps.atom_run
 
     def make_while_another_does(*arguments: Any) -> Any:
-        monkeypatch.setattr(calibration_steps, "atom_run", atom_run)
+        monkeypatch.setattr(steps, "atom_run", atom_run)
         made = atom_run(*arguments)
         jobs.run_to_the_end(database, settings, second)  # meanwhile the other one comes to its end
         return made
 
-    monkeypatch.setattr(calibration_steps, "atom_run", make_while_another_does)
+    monkeypatch.setattr(steps, "atom_run", make_while_another_does)
     jobs.run_to_the_end(database, settings, first)
     assert jobs.outcome(database, job_id) == jobs.outcome(database, other_id)
     assert steps_kept(database) == (N_STEPS["atoms"], 2 * N_STEPS["calibrate"])

@@ -16,7 +16,7 @@ from app import disk, leases, lifecycle, queue
 from app.db import Database
 from app.models import Checkpoint, Corpus, Document, Draw, Encoding, EncodingPart, Job, Unit
 from app.settings import Settings
-from sampler import chain
+from sampler.lbpl_ntm import chain
 from tests.waits import slowness
 from tests.worker import jobs
 from worker import corpus_file, encode, encodings, legs, results, store, turns

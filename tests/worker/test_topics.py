@@ -10,10 +10,10 @@ from app import lifecycle
 from app.db import Database
 from app.models import Job, Topic
 from app.settings import Settings
-from sampler.consensus import Consensus
+from sampler.answers.consensus import Consensus
 from sampler.corpus import UNLABELED, Corpus
-from sampler.topics import Topics
-from sampler.workers import Workers
+from sampler.lbpl_ntm.topics_of_categories import Topics
+from sampler.numerics.threads import Workers
 from tests.worker import jobs
 from worker import topics
 

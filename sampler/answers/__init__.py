@@ -1,0 +1,1 @@
+"""From kept draws to what is said of documents; knows no model."""

@@ -1,0 +1,104 @@
+"""From kept draws to answers: the category of each document, and what each category is about."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import coo_array, csc_array
+
+from sampler.corpus import UNLABELED, Array, Corpus
+from sampler.lbpl_ntm.state import Tally
+from sampler.numerics.threads import Workers
+
+NONE = -1  # no category, or no runner-up
+RELEVANCE = 0.6  # weight of a word's probability against its lift (Sievert and Shirley 2014)
+
+
+class Consensus(NamedTuple):
+    """The answer for each document; labeled documents have their label, with probability 1.
+
+    Known categories keep their index, new ones follow by falling number of documents. A new category
+    exists only if it is the answer for a document.
+    """
+
+    n_categories: int
+    category: Array  # int32[D], or NONE for a document without a word
+    probability: Array  # float64[D], share of the kept draws; NaN without a category
+    runner_up: Array  # int32[D], the next category that exists, or NONE
+    runner_up_probability: Array  # float64[D], NaN without a runner-up
+
+
+def conclude(corpus: Corpus, tally: Tally) -> Consensus:
+    """The answers of one chain's kept draws. Ties go to the category that is older, known ones first."""
+    best, best_count = most_frequent(corpus.n_documents, tally.document, tally.identity, tally.hits)
+    index = index_categories(corpus.n_known, best[best != NONE], tally.identity)
+    rest = (best[tally.document] != tally.identity) & (index[tally.identity] != NONE)
+    second, second_count = most_frequent(
+        corpus.n_documents, tally.document[rest], tally.identity[rest], tally.hits[rest]
+    )
+    n_draws = max(tally.n_draws, 1)
+    is_labeled = corpus.labels != UNLABELED
+    category = np.where(is_labeled, corpus.labels, np.where(best == NONE, NONE, index[best]))
+    return Consensus(
+        n_categories=int(max(index.max(initial=NONE) + 1, corpus.n_known)),
+        category=category.astype(np.int32),
+        probability=np.where(is_labeled, 1.0, np.where(best == NONE, np.nan, best_count / n_draws)),
+        runner_up=np.where(second == NONE, NONE, index[second]).astype(np.int32),
+        runner_up_probability=np.where(second == NONE, np.nan, second_count / n_draws),
+    )
+
+
+def most_frequent(n_documents: int, document: Array, identity: Array, count: Array) -> tuple[Array, Array]:
+    """For each document the identity with the highest count (the smallest of several) and that count.
+
+    Both are int64[D]; NONE and 0 for a document that is not mentioned.
+    """
+    best, best_count = np.full(n_documents, NONE, np.int64), np.zeros(n_documents, np.int64)
+    order = np.lexsort((-identity, count, document))  # the last entry of a document is its best one
+    best[document[order]] = identity[order]
+    best_count[document[order]] = count[order]
+    return best, best_count
+
+
+def index_categories(n_known: int, answers: Array, identities: Array) -> Array:
+    """int64: the index of each identity as Consensus has it; NONE for new ones that answer for no document.
+
+    The last entry is NONE as well, so that an identity of NONE maps to it.
+    """
+    size = max(n_known, int(identities.max(initial=NONE)) + 1) + 1
+    n_documents = np.bincount(answers, minlength=size)
+    index = np.full(size, NONE, np.int64)
+    index[:n_known] = np.arange(n_known)
+    new = n_known + np.flatnonzero(n_documents[n_known:])
+    by_size = new[np.argsort(-n_documents[new], kind="stable")]
+    index[by_size] = n_known + np.arange(by_size.size)
+    return index
+
+
+def top_words(
+    corpus: Corpus, consensus: Consensus, n: int, workers: Workers | None = None
+) -> list[list[tuple[int, int]]]:
+    """For each category up to `n` words with the number of its documents that hold them, best first.
+
+    Words are ranked by relevance, RELEVANCE log p(w | k) + (1 - RELEVANCE) log p(w | k) / p(w), over
+    the documents that the category answers for, labeled ones too; words of one document in a category of
+    several are left out. Without workers nothing interrupts it.
+    """
+    workers = workers or Workers()
+    document = np.repeat(np.arange(corpus.n_documents), corpus.lengths)
+    tokens = np.bincount(corpus.words, minlength=corpus.n_words)
+    ones = np.ones(corpus.n_tokens, np.int64)
+    shape = (corpus.n_documents, corpus.n_words)
+    counts = coo_array((ones, (document, corpus.words)), shape=shape).tocsr()
+    ranked = []
+    for category in range(consensus.n_categories):
+        workers.check()
+        rows = csc_array(counts[np.flatnonzero(consensus.category == category)])
+        in_category = np.asarray(rows.sum(axis=0)).ravel()
+        holders = np.diff(rows.indptr)
+        words = np.flatnonzero(holders >= min(2, max(rows.shape[0], 1)))
+        log_share = np.log(in_category[words] / max(in_category.sum(), 1))
+        log_lift = log_share - np.log(tokens[words] / corpus.n_tokens)
+        relevance = RELEVANCE * log_share + (1.0 - RELEVANCE) * log_lift
+        best = words[np.lexsort((words, -relevance))][:n]
+        ranked.append([(int(word), int(holders[word])) for word in best])
+    return ranked

@@ -1,0 +1,265 @@
+"""The pooled answer of several chains, how stable it is, and how far it can be trusted.
+
+New categories have names within one chain only. Those of the chain that agrees best with the others are the reference:
+other chains' are carried over to them by the documents that they share.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+from scipy.sparse import coo_array, csr_array, lil_array
+
+from sampler.answers.consensus import NONE, Consensus, conclude, most_frequent
+from sampler.answers.diagnostics import MIN_DRAWS, Draws, effective_size, r_hat, tail_effective_size
+from sampler.answers.metrics import ari
+from sampler.corpus import UNLABELED, Array, Corpus
+from sampler.lbpl_ntm.state import Tally
+from sampler.numerics.threads import Workers
+
+SIMILAR = 0.5  # Jaccard index from which on a new category is carried over to another chain's
+SLIGHT = 0.1  # a smaller part of a category's documents is chance, and would fill a row of K entries a document
+SHARES = 10**9  # a document's hits in the pooled tally: fits int32, and is finer than the draws of any chain
+
+Level = Literal["unreliable", "mixed", "sound"]
+Finding = tuple[Level, str]
+
+# Worst first: the limit of Gelman and Rubin 1992, the usual one, and the strict one of Vehtari et al. 2021.
+R_HAT_LIMITS: tuple[tuple[float, Level], ...] = ((1.1, "unreliable"), (1.05, "mixed"), (1.01, "sound"))
+AGREEMENT_LIMITS: tuple[tuple[float, Level], ...] = ((0.6, "unreliable"), (0.8, "mixed"))
+ENOUGH_DRAWS = 100  # independent ones a chain (Vehtari et al. 2021)
+STABLE = 0.6
+
+
+class Pooled(NamedTuple):
+    """The answer of all chains together, and how far each of them would have given it.
+
+    Agreement and stability are those of unlabeled documents: the labeled ones are where they are in every chain.
+    """
+
+    consensus: Consensus
+    reference: int  # the chain that agrees best with the others
+    agreement: Array  # float64[C, C], see `agreement`
+    stability: Array  # float64[D], see `stability`; 1 for labeled documents, NaN without a category
+    category_stability: Array  # float64[K], see `stability`; NaN for a category without unlabeled documents
+
+
+class Answers(NamedTuple):
+    """What one chain says of the unlabeled documents. Of new categories only those exist that are an answer."""
+
+    n_categories: int  # K_c, known ones first, new ones by age
+    category: Array  # int64[D], or NONE
+    probability: Array  # float64[D], share of the kept draws; 0 without a category
+    shares: csr_array  # float64[D, K_c], share of the kept draws in each category
+
+
+class Overlap(NamedTuple):
+    """Pairs of categories of two partitions that have documents in common."""
+
+    first: Array  # int32[P]
+    second: Array  # int32[P]
+    shared: Array  # float64[P], weight of the documents in both
+    jaccard: Array  # float64[P], that weight over the one of the documents in either
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How far the pooled answer can be trusted; the reasons in plain sentences, those that decided first."""
+
+    level: Level
+    reasons: tuple[str, ...]
+
+
+def pool(corpus: Corpus, tallies: Sequence[Tally], workers: Workers | None = None) -> Pooled:
+    """The answer of the chains that kept these tallies: each probability is the mean over chains.
+
+    One chain, or equal ones, answer as `conclude` does. O(entries of all tallies + K_c K) time and memory. Raises
+    ValueError for no chain, and for one without a kept draw. Without workers nothing interrupts it.
+    """
+    workers = workers or Workers()
+    without = [number for number, tally in enumerate(tallies) if tally.n_draws == 0]
+    if without or not tallies:
+        raise ValueError(f"of {len(tallies)} chains those numbered {without} have kept no draw")
+    chains = read_all(corpus, tallies, workers)
+    agreed = agreement([chain.category for chain in chains], workers)
+    order = np.argsort(-np.round(agreed.mean(axis=1), 12), kind="stable")  # rounded: equal means may differ in a bit
+    consensus = conclude(corpus, merge([chains[c] for c in order], corpus.n_known, workers))
+    return Pooled(consensus, int(order[0]), agreed, *stability(corpus, consensus, chains, workers))
+
+
+def read_all(corpus: Corpus, tallies: Sequence[Tally], workers: Workers) -> list[Answers]:
+    """The answers of all chains, without the labels."""
+    chains = []
+    for tally in tallies:
+        workers.check()
+        chains.append(read(corpus, tally))
+    return chains
+
+
+def read(corpus: Corpus, tally: Tally) -> Answers:
+    """The answers of one chain, without the labels."""
+    best, hits = most_frequent(corpus.n_documents, tally.document, tally.identity, tally.hits)
+    existing = np.union1d(np.arange(corpus.n_known), best[best != NONE])  # by age, for ties go to the older one
+    exists = np.isin(tally.identity, existing)
+    entries = (tally.document[exists], np.searchsorted(existing, tally.identity[exists]))
+    shares = csr_array((tally.hits[exists] / tally.n_draws, entries), shape=(corpus.n_documents, existing.size))
+    category = np.where(best == NONE, NONE, np.searchsorted(existing, best))
+    return Answers(existing.size, category, hits / tally.n_draws, shares)
+
+
+def overlap(first: Array, second: Array, weight: Array) -> Overlap:
+    """What two partitions int[D] have in common, over the documents that are NONE in neither. O(D) time."""
+    both = (first != NONE) & (second != NONE)
+    shape = (int(first.max(initial=0)) + 1, int(second.max(initial=0)) + 1)
+    table = coo_array((weight[both], (first[both], second[both])), shape=shape).tocsr().tocoo()  # sums duplicates
+    row, column = table.coords
+    rows, columns = np.bincount(row, table.data), np.bincount(column, table.data)
+    return Overlap(row, column, table.data, table.data / (rows[row] + columns[column] - table.data))
+
+
+def agreement(partitions: Sequence[Array], workers: Workers) -> Array:
+    """float64[C, C]: adjusted Rand index of each two partitions int[D], blind to names.
+
+    A document that is NONE in either is left out; 1 if none is left.
+    """
+    agreed = np.eye(len(partitions))
+    for a, b in combinations(range(len(partitions)), 2):
+        workers.check()
+        both = (partitions[a] != NONE) & (partitions[b] != NONE)
+        agreed[a, b] = agreed[b, a] = ari(partitions[a][both], partitions[b][both]) if both.any() else 1.0
+    return agreed
+
+
+def merge(chains: Sequence[Answers], n_known: int, workers: Workers) -> Tally:
+    """The mean over chains of their shares, the reference first, as a tally of SHARES draws."""
+    divisions, counts = carry(chains, n_known, workers)
+    total = chains[0].shares @ divisions[0]
+    for chain, division in zip(chains[1:], divisions[1:], strict=True):
+        workers.check()
+        total = total + chain.shares @ division
+    total.sort_indices()
+    document = np.repeat(np.arange(total.shape[0], dtype=np.int32), np.diff(total.indptr))
+    hits = np.rint(total.data * (SHARES / len(chains))).astype(np.int32)
+    kept = (hits > 0) & counts[total.indices]
+    return Tally(SHARES, document[kept], total.indices[kept].astype(np.int64), hits[kept])
+
+
+def carry(chains: Sequence[Answers], n_known: int, workers: Workers) -> tuple[list[csr_array], Array]:
+    """How the categories of each chain are divided over the n of all, float64[K_c, n], and which of these count.
+
+    Known categories are themselves. A new category is compared with the new ones of one earlier chain after another,
+    and divided over those of the first that has a SIMILAR one. Where none has, it keeps a number of its own, to which
+    later chains' may be carried. So what a chain calls new never counts for a known category. Beside those of the first
+    chain only new categories that two chains have count: chains that hardly agree would else answer with a patchwork.
+    """
+    offsets = np.cumsum([0] + [chain.n_categories - n_known for chain in chains])
+    counts = np.arange(n_known + offsets[-1]) < chains[0].n_categories
+    known = np.arange(n_known)
+    kept: list[Array] = []  # of each chain so far, the new categories that keep their numbers
+    divisions = []
+    for c, chain in enumerate(chains):
+        division = lil_array((chain.n_categories, counts.size))
+        rest = np.arange(n_known, chain.n_categories)
+        for earlier, offset, offered in zip(chains, offsets, kept, strict=False):
+            workers.check()
+            category, other, share = divide(chain, earlier, rest, offered)
+            division[category, other + offset] = share
+            counts[other + offset] = True
+            rest = np.setdiff1d(rest, category)
+        division[known, known] = 1.0
+        division[rest, rest + offsets[c]] = 1.0
+        kept.append(rest)
+        divisions.append(division.tocsr())
+    return divisions, counts
+
+
+def divide(chain: Answers, earlier: Answers, categories: Array, offered: Array) -> tuple[Array, Array, Array]:
+    """How some categories are divided over those that an earlier chain offers, if any of these is SIMILAR.
+
+    Returns categories, the earlier chain's categories, and shares that sum to 1 for each of the former. A document
+    weighs the probability that two draws, one of each chain, both have its answers.
+    """
+    table = overlap(chain.category, earlier.category, chain.probability * earlier.probability)
+    counts = np.isin(table.first, categories) & np.isin(table.second, offered)
+    counts &= np.isin(table.first, table.first[counts & (table.jaccard >= SIMILAR)])
+    weight = np.bincount(table.first, table.shared * counts)
+    counts &= table.shared >= SLIGHT * weight[table.first]
+    category, other, shared = table.first[counts], table.second[counts], table.shared[counts]
+    return category, other, shared / np.bincount(category, shared)[category]
+
+
+def stability(corpus: Corpus, consensus: Consensus, chains: Sequence[Answers], workers: Workers) -> tuple[Array, Array]:
+    """How much of its company a document keeps, float64[D], and a category of its documents, float64[K].
+
+    Let J be the Jaccard index of the documents that have a pooled category as their answer, and of those that have one
+    of a chain's; 0 between a known category and any but itself. A document's stability is the mean over chains and
+    kept draws of J between its pooled category and the one that it is in; 0 in a draw in which that is nobody's
+    answer. A category's is the mean over chains of its greatest J.
+    """
+    is_labeled = corpus.labels != UNLABELED
+    pooled = np.where(is_labeled, NONE, consensus.category)
+    of_document, of_category = np.zeros(corpus.n_documents), np.zeros(consensus.n_categories)
+    for chain in chains:
+        workers.check()
+        table = overlap(pooled, chain.category, np.ones(pooled.size))
+        may_match = (table.first == table.second) | (np.minimum(table.first, table.second) >= corpus.n_known)
+        alike = np.zeros((consensus.n_categories, chain.n_categories))
+        alike[table.first, table.second] = table.jaccard * may_match
+        of_category += alike.max(axis=1, initial=0.0)
+        document = np.repeat(np.arange(corpus.n_documents), np.diff(chain.shares.indptr))
+        kept = chain.shares.data * alike[pooled[document], chain.shares.indices]
+        of_document += np.bincount(document, kept, corpus.n_documents)
+    of_document[consensus.category == NONE] = np.nan
+    of_category[~np.isin(np.arange(consensus.n_categories), pooled)] = np.nan
+    return np.where(is_labeled, 1.0, of_document / len(chains)), of_category / len(chains)
+
+
+def verdict(pooled: Pooled, traces: Mapping[str, Draws]) -> Verdict:
+    """Whether the pooled answer can be trusted: the worst of what answers and draws say.
+
+    `traces` has the kept draws of each chain of some quantities, by what sentences shall call them ("the log joint").
+    """
+    pairs = pooled.agreement[np.triu_indices_from(pooled.agreement, k=1)]
+    findings = list(about_answers(pairs, np.flatnonzero(pooled.category_stability < STABLE)))
+    is_agreed = pairs.size > 0 and pairs.mean() >= AGREEMENT_LIMITS[-1][0]
+    for name, draws in traces.items():
+        findings += about_draws(name, draws, is_agreed)
+    findings = findings or [("sound", "R-hat, independent draws and agreement are within their limits.")]
+    findings.sort(key=lambda finding: get_args(Level).index(finding[0]))
+    return Verdict(findings[0][0], tuple(sentence for _, sentence in findings))
+
+
+def about_answers(pairs: Array, unstable: Array) -> Iterator[Finding]:
+    """Do the chains give the same answers? `pairs` has the agreement of each two chains."""
+    if not pairs.size:
+        yield "mixed", "One chain cannot show whether another would give the same answers."
+    for limit, level in AGREEMENT_LIMITS:
+        if pairs.size and pairs.mean() < limit:
+            yield level, f"The chains' answers agree by {pairs.mean():.2f} (adjusted Rand index), less than {limit}."
+            break
+    if unstable.size:
+        numbers = ", ".join(map(str, unstable))
+        yield "mixed", f"Categories whose documents differ between chains (stability below {STABLE}): {numbers}."
+
+
+def about_draws(name: str, draws: Draws, is_agreed: bool) -> Iterator[Finding]:
+    """Have the chains come to one distribution of a quantity, and do they tell it well enough?
+
+    In a large corpus each chain stays near one of many modes, and R-hat may be large however alike the answers are:
+    it does not make answers unreliable on which the chains agree.
+    """
+    shortest = min(np.size(chain) for chain in draws)
+    if shortest < MIN_DRAWS:
+        yield "unreliable", f"{shortest} kept draws of {name} are too few to judge by."
+        return
+    value = r_hat(draws)
+    for limit, level in R_HAT_LIMITS:
+        if value > limit:
+            sentence = f"R-hat of {name} is {value:.3f}, above {limit}: its draws have not settled."
+            yield "mixed" if is_agreed and level == "unreliable" else level, sentence
+            break
+    size = min(effective_size(draws), tail_effective_size(draws))
+    if size < ENOUGH_DRAWS * len(draws):
+        yield "mixed", f"The draws of {name} are worth {size:.0f} independent ones, fewer than {ENOUGH_DRAWS} a chain."

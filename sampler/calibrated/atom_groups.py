@@ -1,0 +1,235 @@
+"""Atoms to categories: Gibbs sampling of a powered Chinese restaurant process over atoms.
+
+    log p(partition) = sum over groups g of [ E(N_g) + omega log Gamma(m_g) ] + const
+
+N_g, m_g are the counts and documents of the atoms in g, and E is the evidence of a category with psi ~ Dir(beta_w):
+
+    E(N) = logG(beta.) - logG(beta. + N.) + sum_w [ logG(beta_w + N_w) - logG(beta_w) ]
+
+omega = 1 is the ordinary Chinese restaurant process with gamma = 1; more makes fewer and larger groups. Atoms and their
+sizes are given, and a sweep moves each atom by its exact conditional.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from sampler.calibrated.atoms import Atoms
+from sampler.corpus import Array
+from sampler.numerics import streams
+from sampler.numerics.threads import Workers, is_raised
+
+SLIGHT = 1e-6  # a count below it is what rounding left
+
+
+class AtomRows(NamedTuple):
+    """The words of A atoms, each word with a count once."""
+
+    offsets: Array  # int64[A + 1]
+    words: Array  # int32[M]
+    counts: Array  # float64[M], N_aw
+    total: Array  # float64[A], N_a
+    size: Array  # float64[A], m_a
+    n_words: int  # V
+
+    @property
+    def word_totals(self) -> Array:
+        """float64[V]: the counts of all atoms together."""
+        total: Array = np.bincount(self.words, self.counts, minlength=self.n_words).astype(np.float64)
+        return total
+
+
+def atom_rows(atoms: Atoms) -> AtomRows:
+    """The counts of atoms that hold a document, atom after atom."""
+    used = np.flatnonzero(atoms.size > 0)
+    columns = np.ascontiguousarray(atoms.words[:, used].T)
+    atom, word = np.nonzero(columns > SLIGHT)
+    counts = columns[atom, word].astype(np.float64)
+    offsets = np.searchsorted(atom, np.arange(used.size + 1))
+    total = np.bincount(atom, counts, minlength=used.size).astype(np.float64)  # integers if there is no count at all
+    return AtomRows(offsets, word.astype(np.int32), counts, total, atoms.size[used], atoms.words.shape[0])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def log_gamma(x: float) -> float:
+    """log Gamma(x) for x > 0 by Stirling's series, to 1e-10; the library's is slower."""
+    shift = 0.0
+    if x < 7.0:
+        product = 1.0
+        while x < 7.0:
+            product *= x
+            x += 1.0
+        shift = -math.log(product)
+    r = 1.0 / x
+    rr = r * r
+    series = r * (1.0 / 12.0 - rr * (1.0 / 360.0 - rr * (1.0 / 1260.0 - rr / 1680.0)))
+    return shift + (x - 0.5) * math.log(x) - x + 0.9189385332046727 + series  # half the log of 2 pi
+
+
+class Gains(NamedTuple):
+    """What atoms would add to the evidence of groups, where it is known: it changes only when a group does."""
+
+    gain: Array  # float64[A, A + 1], E(N_g + N_a) - E(N_g) in nats, N_g without the atom
+    is_known: Array  # bool[A, A + 1]
+
+
+def no_gains(n_atoms: int) -> Gains:
+    """Nothing is known yet."""
+    return Gains(np.zeros((n_atoms, n_atoms + 1)), np.zeros((n_atoms, n_atoms + 1), np.bool_))
+
+
+def regroup(
+    rows: AtomRows, group: Array, prior: Array, powers: Sequence[float], n_sweeps: int, key: np.uint64,
+    gains: Gains | None = None, workers: Workers | None = None,
+) -> Array:  # fmt: skip
+    """int64[powers, A]: the groups after some Gibbs sweeps at each power, each from the groups at the one before.
+
+    `group` int[A] is where the first begins, `prior` is beta_w float64[V]. Groups are numbered without a gap in the
+    order of their first atoms. `gains` are those of `group`, and then those of the last groups; they save time and
+    change nothing.
+    """
+    workers, group, gains = workers or Workers(), group.astype(np.int64), gains or no_gains(group.size)
+    found = np.empty((len(powers), group.size), np.int64)
+    for power, after in zip(powers, found, strict=True):
+        sample_groups(*rows, group, prior, power, n_sweeps, key, *gains, workers.stop)
+        workers.check()
+        old, new = np.unique(group), in_order(group)
+        columns = np.full(gains.gain.shape[1], -1)
+        columns[new] = group
+        columns[columns < 0] = np.setdiff1d(np.arange(columns.size), old)
+        for table in gains:
+            table[:] = table[:, columns]
+        group, after[:] = new.copy(), new
+        key = np.uint64(streams.branch(key, 0))
+    return found
+
+
+def in_order(group: Array) -> Array:
+    """int64[A]: the same groups, numbered by their first atoms."""
+    first, place = np.unique(group, return_index=True, return_inverse=True)[1:]
+    renumbered: Array = np.argsort(np.argsort(first))[place]
+    return renumbered
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def sample_groups(
+    offsets, words, counts, total, size, n_words, group, prior, omega, n_sweeps, key, gain, is_known, stop
+):  # fmt: skip
+    """Gibbs sweeps over atoms, in place. O(changes M) time beyond gains that are not known, O(V G) memory.
+
+    A group's sums are made anew, atom after atom, when it has changed: so a gain is the same number whether it was
+    known or not. Gives up when the flag `stop` is raised.
+    """
+    n_atoms = size.size
+    n_groups = n_atoms + 1
+    sums, is_made = np.zeros((0, n_words)), np.zeros(n_groups, np.bool_)
+    totals, group_size = np.zeros(n_groups), np.zeros(n_groups)
+    alone, weight = np.empty(n_atoms), np.empty(n_groups)
+    nothing, all_prior = np.zeros(n_words), prior.sum()
+    for a in range(n_atoms):
+        group_size[group[a]] += size[a]
+        alone[a] = evidence_gain(offsets, words, counts, a, total[a], nothing, 0.0, False, prior, all_prior)
+    position = 0
+    for _ in range(n_sweeps):
+        for a in range(n_atoms):
+            if is_raised(stop):
+                return
+            own, empty = group[a], -1
+            for g in range(n_groups):
+                rest = group_size[g] - size[a] if g == own else group_size[g]
+                if rest < 0.5:  # of empty groups one counts: the atom's own, if it is alone there
+                    weight[g] = -math.inf
+                    if empty < 0 or g == own:
+                        empty = g
+                    continue
+                if not is_known[a, g]:
+                    if is_raised(stop):
+                        return
+                    if sums.shape[0] == 0:
+                        sums = np.zeros((n_groups, n_words))
+                    if not is_made[g]:
+                        totals[g] = add_members(offsets, words, counts, total, group, g, sums[g])
+                        is_made[g] = True
+                    gain[a, g] = evidence_gain(
+                        offsets, words, counts, a, total[a], sums[g], totals[g], g == own, prior, all_prior
+                    )
+                    is_known[a, g] = True
+                weight[g] = gain[a, g] + omega * (log_gamma(rest + size[a]) - log_gamma(rest))
+            weight[empty] = alone[a] + omega * log_gamma(size[a])
+            best = weight.max()
+            for g in range(n_groups):
+                weight[g] = math.exp(weight[g] - best)
+            new = streams.pick(weight, n_groups, streams.uniform(key, position))
+            position += 1
+            if new != own:
+                group[a] = new
+                for g in (own, new):
+                    group_size[g] = 0.0
+                    for b in range(n_atoms):
+                        if group[b] == g:
+                            group_size[g] += size[b]
+                    is_known[:, g] = False
+                    is_made[g] = False
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def add_members(offsets, words, counts, total, group, g, sums):
+    """Write the sums float64[V] of a group; returns what they sum to."""
+    sums[:] = 0.0
+    all_words = 0.0
+    for a in range(group.size):
+        if group[a] == g:
+            all_words += total[a]
+            for j in range(offsets[a], offsets[a + 1]):
+                sums[words[j]] += counts[j]
+    return all_words
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def evidence_gain(offsets, words, counts, atom, total, sums, group_total, is_member, prior, all_prior):
+    """E(N_g + N_a) - E(N_g) in nats, with N_g the sums of the group without the atom."""
+    rest = max(group_total - total, 0.0) if is_member else group_total
+    gain = log_gamma(all_prior + rest) - log_gamma(all_prior + rest + total)
+    for j in range(offsets[atom], offsets[atom + 1]):
+        other = sums[words[j]]
+        if is_member:
+            other = max(other - counts[j], 0.0)
+        other += prior[words[j]]
+        gain += log_gamma(other + counts[j]) - log_gamma(other)
+    return gain
+
+
+def log_target(
+    rows: AtomRows, group: Array, prior: Array, omega: float, workers: Workers | None = None
+) -> float:  # fmt: skip
+    """log p(partition) up to a constant: the sum over groups of evidence and omega log Gamma(m_g)."""
+    workers = workers or Workers()
+    log_p = float(target(*rows, group.astype(np.int64), prior, omega, workers.stop))
+    workers.check()
+    return log_p
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def target(offsets, words, counts, total, size, n_words, group, prior, omega, stop):
+    """See `log_target`; gives up when the flag `stop` is raised."""
+    log_p, all_prior = 0.0, prior.sum()
+    sums = np.empty(n_words)
+    for g in range(group.max() + 1):
+        if is_raised(stop):
+            break
+        sums[:] = 0.0
+        group_total, group_size = 0.0, 0.0
+        for a in range(group.size):
+            if group[a] == g:
+                group_total += total[a]
+                group_size += size[a]
+                for j in range(offsets[a], offsets[a + 1]):
+                    sums[words[j]] += counts[j]
+        log_p += log_gamma(all_prior) - log_gamma(all_prior + group_total) + omega * log_gamma(group_size)
+        for w in range(n_words):
+            if sums[w] > 0.0:
+                log_p += log_gamma(sums[w] + prior[w]) - log_gamma(prior[w])
+    return log_p

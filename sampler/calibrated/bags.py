@@ -1,0 +1,135 @@
+"""Documents as bags of words: each distinct word once with its number, and the weights that are put on it."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from sampler.corpus import Array, Corpus
+from sampler.lbpl_ntm.blocked.arrays import sorted_words
+
+WEIGHTINGS = 2  # of effective counts: flat, and by inverse document frequency
+
+
+class Bags(NamedTuple):
+    """The distinct words of D documents, document after document, in the order of words; E entries in all."""
+
+    offsets: Array  # int64[D + 1]
+    words: Array  # int32[E]
+    counts: Array  # int32[E], tokens
+    n_words: int  # V
+
+    @property
+    def n_documents(self) -> int:
+        """D."""
+        return self.offsets.size - 1
+
+    @property
+    def document(self) -> Array:
+        """int32[E], the document of each entry."""
+        document: Array = np.repeat(np.arange(self.n_documents, dtype=np.int32), np.diff(self.offsets))
+        return document
+
+    @property
+    def is_empty(self) -> Array:
+        """bool[D]: documents without a word."""
+        is_empty: Array = np.diff(self.offsets) == 0
+        return is_empty
+
+
+def bag(corpus: Corpus) -> Bags:
+    """The corpus as bags."""
+    in_order = sorted_words(corpus)
+    offsets = count_distinct(in_order, corpus.offsets)
+    words, counts = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.int32)
+    fill(in_order, corpus.offsets, offsets, words, counts)
+    return Bags(offsets, words, counts, corpus.n_words)
+
+
+@njit(cache=True, nogil=True)
+def count_distinct(words, offsets):
+    """int64[D + 1]: where the distinct ones of each document's ascending words begin."""
+    ends = np.zeros(offsets.size, np.int64)
+    for d in range(offsets.size - 1):
+        n_distinct = 0
+        for i in range(offsets[d], offsets[d + 1]):
+            n_distinct += i == offsets[d] or words[i] != words[i - 1]
+        ends[d + 1] = ends[d] + n_distinct
+    return ends
+
+
+@njit(cache=True, nogil=True)
+def fill(words, offsets, ends, distinct, counts):
+    """Write the distinct ones of each document's ascending words, and their numbers."""
+    for d in range(offsets.size - 1):
+        e = ends[d] - 1
+        for i in range(offsets[d], offsets[d + 1]):
+            if i == offsets[d] or words[i] != words[i - 1]:
+                e += 1
+                distinct[e], counts[e] = words[i], 0
+            counts[e] += 1
+
+
+def select(bags: Bags, documents: Array) -> tuple[Bags, Array]:
+    """The bags of some documents, and the int64 index of each of their entries in all bags."""
+    lengths = np.diff(bags.offsets)[documents]
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    entries = np.repeat(bags.offsets[documents] - offsets[:-1], lengths) + np.arange(offsets[-1])
+    return Bags(offsets, bags.words[entries], bags.counts[entries], bags.n_words), entries
+
+
+def squeeze(bags: Bags) -> Bags:
+    """The same bags over those words alone that occur in them, renumbered in their order."""
+    is_used = np.bincount(bags.words, minlength=bags.n_words) > 0
+    number = np.cumsum(is_used) - 1
+    return bags._replace(words=number[bags.words].astype(np.int32), n_words=max(int(is_used.sum()), 1))
+
+
+def inverse_frequency(bags: Bags) -> Array:
+    """float64[V]: log of (1 + D) over (1 + documents that hold the word)."""
+    holders = np.bincount(bags.words, minlength=bags.n_words)
+    weight: Array = np.log((1.0 + bags.n_documents) / (1.0 + holders))
+    return weight
+
+
+def tf_idf(bags: Bags) -> Array:
+    """float32[E]: (1 + log count) times (1 + inverse frequency), each document of Euclidean length 1."""
+    values = (1.0 + np.log(bags.counts)) * (1.0 + inverse_frequency(bags))[bags.words]
+    document = bags.document
+    length = np.sqrt(np.bincount(document, values * values, minlength=bags.n_documents))
+    return (values / length[document]).astype(np.float32)
+
+
+def word_totals(bags: Bags, values: Array) -> Array:
+    """float64[V]: the sum of each word's values float32[E]."""
+    total: Array = np.bincount(bags.words, values, minlength=bags.n_words).astype(np.float64)
+    return total
+
+
+def word_prior(total: Array, beta: float, has_background: bool) -> Array:
+    """float64[V]: beta_w of the Dirichlet over a category's words, beta in the mean.
+
+    All words alike; or, with the background, in proportion to their totals float64[V] and half a count: a category need
+    not learn anew what all have in common.
+    """
+    if not has_background:
+        return np.full(total.size, beta)
+    background: Array = (total + 0.5) * (beta * total.size / (total.sum() + 0.5 * total.size))
+    return background
+
+
+def effective_counts(bags: Bags, weighting: int, effective_length: float) -> Array:
+    """float32[E]: counts scaled so that a document of n tokens holds c log(1 + n / c) of them.
+
+    If a document drew its words from a distribution of its own, psi_d ~ DP(c, psi_k), its n tokens would hold about
+    so many independent draws from psi_k: the expected number of tables. Weighting 1 gives rare words more of them, in
+    proportion to their inverse frequency; weighting 0 treats all words alike.
+    """
+    document = bags.document
+    weight = inverse_frequency(bags)[bags.words] if weighting else np.ones(bags.words.size)
+    values = bags.counts * weight
+    n_tokens = np.bincount(document, bags.counts, minlength=bags.n_documents)
+    total = np.bincount(document, values, minlength=bags.n_documents)
+    length = effective_length * np.log1p(n_tokens / effective_length)
+    scale = np.divide(length, total, out=np.zeros_like(length), where=total > 0)
+    return (values * scale[document]).astype(np.float32)

@@ -1,0 +1,119 @@
+"""From a partition to the last word on each document: regressions that learn the categories and judge every document.
+
+Each round fits a cross-fitted logistic regression on the words, with the labels and the present categories of unlabeled
+documents as targets, and gives every unlabeled document its most likely category. No document is judged by a fit
+that saw its own target. A temperature, fitted to the labels in the same way, makes the probabilities mean what they
+say.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from sampler.answers.consensus import NONE, Consensus, index_categories
+from sampler.calibrated.bags import Bags, tf_idf
+from sampler.calibrated.logistic_regression import Rows, cross_fit, folds, no_weights
+from sampler.corpus import UNLABELED, Array
+from sampler.hyperparameters import CalibratedHyperparameters
+from sampler.numerics.streams import Step, chosen
+from sampler.numerics.threads import Workers
+
+TEMPERATURES = (0.25, 8.0)
+TINY = 1e-12
+
+
+class Refined(NamedTuple):
+    """Categories and how sure they are."""
+
+    category: Array  # int32[D], NONE for a document without a word
+    probability: Array  # float32[D, K], by fits that left the document out; rows of documents without a word are 0
+    temperature: float
+
+
+def refine(
+    bags: Bags, labels: Array, category: Array, n_categories: int, hyperparameters: CalibratedHyperparameters,
+    seed: int, workers: Workers,
+) -> Refined:  # fmt: skip
+    """Refine the categories int[D] of a partition; labeled documents keep their labels."""
+    if n_categories == 0:  # no label, and no document with a word
+        return Refined(np.full(labels.size, NONE, np.int32), np.zeros((labels.size, 0), np.float32), 1.0)
+    rows = Rows(bags.offsets, bags.words, tf_idf(bags), bags.n_words)
+    is_labeled, has_words = labels != UNLABELED, ~bags.is_empty
+    trained = np.zeros(labels.size, bool)
+    trained[chosen(np.flatnonzero(has_words), hyperparameters.sample_size, seed, Step.SAMPLE)] = True
+    probability = np.zeros((labels.size, n_categories), np.float32)
+    category = np.where(is_labeled, labels, category)
+    # The same folds in every round: a fit never sees the targets of the documents that it judges, nor begins at one's
+    # that did.
+    fold = folds(labels.size, hyperparameters.n_folds, seed, 1)
+    weights = no_weights(rows, n_categories, hyperparameters.n_folds)
+    for number in range(1, max(hyperparameters.n_refinements, 1) + 1):
+        is_told = trained & (category != NONE)
+        probability = cross_fit(
+            rows, category, n_categories, is_told, fold, hyperparameters.category_penalty, hyperparameters.balance,
+            weights, workers,
+        )  # fmt: skip
+        if number <= hyperparameters.n_refinements:
+            category = np.where(is_labeled, labels, probability.argmax(axis=1))
+    probability[~has_words] = 0.0
+    temperature = fit_temperature(probability, labels, is_labeled & has_words, workers)
+    return Refined(np.where(has_words, category, NONE).astype(np.int32), cooled(probability, temperature), temperature)
+
+
+def fit_temperature(probability: Array, labels: Array, held_back: Array, workers: Workers | None = None) -> float:
+    """The t for which p^(1/t), made to sum to 1, gives the labels of documents bool[D] the least log loss."""
+    own, rows = labels[held_back], np.log(np.maximum(probability[held_back].astype(np.float64), TINY))
+    if own.size == 0:
+        return 1.0
+    workers = workers or Workers()
+
+    def log_loss(log_t: float) -> float:
+        workers.check()
+        scaled = rows / np.exp(log_t)
+        scaled -= scaled.max(axis=1, keepdims=True)
+        normalized = scaled[np.arange(own.size), own] - np.log(np.exp(scaled).sum(axis=1))
+        return float(-normalized.mean())
+
+    return float(np.exp(minimize_scalar(log_loss, bounds=np.log(TEMPERATURES), method="bounded").x))
+
+
+def cooled(probability: Array, temperature: float) -> Array:
+    """p^(1/t), rows made to sum to 1 where they are not 0."""
+    powered = probability ** np.float32(1.0 / temperature)
+    total = powered.sum(axis=1, keepdims=True)
+    scaled: Array = np.divide(powered, total, out=powered, where=total > 0)
+    return scaled
+
+
+def consensus_of(refined: Refined, labels: Array, n_known: int) -> tuple[Consensus, Array]:
+    """The answers, and the column of `probability` that each of the K categories that exist is.
+
+    Known categories keep their index, new ones follow by falling number of documents; a new one exists only if it is
+    the answer for a document.
+    """
+    is_free = labels == UNLABELED
+    answers = refined.category[is_free & (refined.category != NONE)]
+    index = index_categories(n_known, answers, np.arange(refined.probability.shape[1]))
+    exists = np.flatnonzero(index != NONE)
+    column = exists[np.argsort(index[exists])]
+    category = index[refined.category]
+    has_words = np.flatnonzero(category != NONE)
+    others = refined.probability[:, column]
+    first, second_probability = np.full(labels.size, np.nan), np.full(labels.size, np.nan)
+    second = np.full(labels.size, NONE)
+    first[has_words] = others[has_words, category[has_words]]
+    if column.size > 1:
+        others[has_words, category[has_words]] = -1.0
+        second[has_words] = others[has_words].argmax(axis=1)
+        second_probability[has_words] = others[has_words, second[has_words]]
+    return (
+        Consensus(
+            n_categories=column.size,
+            category=np.where(is_free, category, labels).astype(np.int32),
+            probability=np.where(is_free, first, 1.0),
+            runner_up=np.where(is_free, second, NONE).astype(np.int32),
+            runner_up_probability=np.where(is_free, second_probability, np.nan),
+        ),
+        column,
+    )

@@ -1,0 +1,1 @@
+"""The blocked sampler: the posterior of Algorithm 1 in other coordinates, and fast."""

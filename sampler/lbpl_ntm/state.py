@@ -1,0 +1,146 @@
+"""Where a chain stands, whatever kernel moves it: the face that chains, checkpoints and digests know."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, Literal, NamedTuple, Self, get_args
+
+import numpy as np
+
+from sampler.corpus import Array, Corpus
+from sampler.hyperparameters import Hyperparameters
+from sampler.numerics.threads import Workers
+
+Kernel = Literal["blocked", "collapsed"]
+DEFAULT_KERNEL: Kernel = "blocked"
+
+
+class Tally(NamedTuple):
+    """How often each unlabeled document was answered with each category, over the kept draws."""
+
+    n_draws: int
+    document: Array  # int32[A], ascending; with identity, the address of a count
+    identity: Array  # int64[A], ascending within a document
+    hits: Array  # int32[A], kept draws with this answer
+
+
+class Draw(NamedTuple):
+    """What one sweep leaves in the trace."""
+
+    sweep: int  # the first sweep is 1
+    n_categories: int  # that serve a table, known and new
+    n_new: int  # of these the new ones
+    n_new_with_documents: int  # new ones that hold most words of a document
+    n_tables: int
+    alpha: float
+    gamma: float
+    log_joint: float  # nats, up to a constant of the corpus
+
+
+class Survey(NamedTuple):
+    """What a state is like, looked over once."""
+
+    answers: Array  # int32[D], see `State.document_categories`
+    digested: list[Array]  # what enters the digest after each sweep: two states with equal ones go on alike
+    log_joint: float  # log p(words, assignments, alpha, gamma) in nats, up to a constant, the same for all kernels
+
+
+@dataclass
+class Course:
+    """How far a chain has come and what it leaves behind: all of a state that no kernel has its own way with."""
+
+    fingerprint: str  # of the corpus: hashing hundreds of megabytes for every checkpoint would be felt
+    n_topics: int
+    seed: int
+    chain: int
+    n_sweeps: int  # done so far: with seed and chain the position in the random streams
+    n_born: int  # identities given out so far; the known categories have the first ones
+    alpha: float
+    gamma: float
+    tally: Tally
+    digest: str  # of all states so far
+
+
+@dataclass
+class State(Course, ABC):
+    """Where a chain stands; swept in place. A kernel is a subclass with its own arrays.
+
+    Categories live in slots 0 .. C - 1, the known ones in the first. A kernel may move its new ones to other slots and
+    change C between sweeps; `identity` goes with them.
+    """
+
+    kernel: ClassVar[Kernel]
+
+    @classmethod
+    @abstractmethod
+    def start(cls, corpus: Corpus, hyperparameters: Hyperparameters, course: Course, workers: Workers) -> Self:
+        """The state before the first sweep: cls(**vars(course), ...). The caller numbers the categories."""
+
+    @classmethod
+    @abstractmethod
+    def restore(
+        cls, corpus: Corpus, hyperparameters: Hyperparameters, course: Course, arrays: dict[str, Array]
+    ) -> Self:
+        """The state whose `arrays` these are. Raises ValueError if it could not be one of this corpus."""
+
+    @abstractmethod
+    def arrays(self, corpus: Corpus) -> dict[str, Array]:
+        """All that the state does not share with others and that cannot be counted again, in the smallest types."""
+
+    @abstractmethod
+    def sweep(self, corpus: Corpus, hyperparameters: Hyperparameters, workers: Workers | None) -> None:
+        """Take all steps of one sweep but the concentrations; `n_sweeps` already counts it.
+
+        A category that appears has the identity UNBORN. Without workers the caller's thread does all. A state whose
+        sweep was Interrupted is of no more use.
+        """
+
+    @property
+    @abstractmethod
+    def identity(self) -> Array:
+        """int64[C], number of each category in order of birth, or UNBORN; written in place."""
+
+    @property
+    @abstractmethod
+    def category_tables(self) -> Array:
+        """int64[C], m_k: tables that serve each category, those of labeled documents too."""
+
+    @abstractmethod
+    def survey(self, corpus: Corpus, hyperparameters: Hyperparameters, workers: Workers | None = None) -> Survey:
+        """Look the state over. Without workers the caller's thread does all."""
+
+    @abstractmethod
+    def document_categories(self, corpus: Corpus) -> Array:
+        """int32[D]: the slot that holds most words of each document, or EMPTY for one without a word.
+
+        Ties go to the smaller index.
+        """
+
+    def log_joint(self, corpus: Corpus, hyperparameters: Hyperparameters) -> float:
+        """See `Survey`."""
+        return self.survey(corpus, hyperparameters).log_joint
+
+
+def check_kernel(kernel: Kernel, hyperparameters: Hyperparameters) -> None:
+    """Raise ValueError unless there is such a kernel and it can draw from the model that is asked for."""
+    if kernel not in get_args(Kernel):
+        raise ValueError(f"kernel = {kernel!r} is not {' or '.join(get_args(Kernel))}")
+    if hyperparameters.category_step == "as_printed" and kernel != "collapsed":
+        raise ValueError(
+            f"category_step = 'as_printed' goes with kernel = 'collapsed' alone, not with {kernel!r}: "
+            "only Algorithm 1 takes the step that equation (6) prints"
+        )
+    if hyperparameters.birth_share > 0.0 and kernel != "blocked":
+        raise ValueError(
+            f"birth_share = {hyperparameters.birth_share} goes with kernel = 'blocked' alone, not with {kernel!r}: "
+            "Algorithm 1 opens categories table by table"
+        )
+
+
+def no_tally() -> Tally:
+    """The tally before the first kept draw."""
+    return Tally(0, np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int32))
+
+
+def smallest(array: Array) -> Array:
+    """The same non-negative integers in the smallest unsigned type that holds them."""
+    return array.astype(np.min_scalar_type(int(array.max(initial=0))))

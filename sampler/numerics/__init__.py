@@ -1,0 +1,1 @@
+"""Numerics that know no document: random streams and variates, vector lanes, threads."""
