@@ -32,6 +32,7 @@ class UnitState(NamedTuple):
     seconds: float  # that legs have worked until their last saves
     waited: float = 0.0  # seconds since a worker turned to a unit of which nothing is saved, as far as that is known
     unsaved: float = 0.0  # seconds since the unit's last save or other sign of life
+    rate: float | None = None  # sweeps per second before its last save, if it is a chain at work
 
 
 class Run(NamedTuple):
@@ -86,8 +87,14 @@ def stretches(run: Run) -> list[Stretch]:
                     worked = min(worked, HELD_UP * measured * seconds / forecast)
                 seconds, forecast = seconds + worked, forecast + measured
         slowest = max(slowest, *((state.waited - SAVE_SECONDS) / work.first for state in states))
-        found.append(Stretch(work, states, done, max(pace, slowest)))
+        found.append(Stretch(work, states, done, max(recent_pace(states, work, pace), slowest)))
     return found
+
+
+def recent_pace(states: Sequence[UnitState], work: Work, pace: float) -> float:
+    """The pace of a kind's last sweeps and that of all before, halfway: later sweeps may be slower than the first."""
+    recent = [1.0 / (state.rate * work.part) for state in states if state.rate and work.part]
+    return (pace + sum(recent) / len(recent)) / 2 if recent else pace
 
 
 def by_time(seconds: float, due: float) -> float:

@@ -1,12 +1,12 @@
 """How far a job is and how long it takes, from its units."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from app import completion, presence
+from app import completion, pace, presence
 from app.api.common import address
 from app.completion import UnitState
 from app.corpus_sizes import sizes_of
@@ -18,7 +18,6 @@ from app.leases import EXTENSION, LIVE, POWER, WAITS
 from app.lifecycle import AUDITING, PREPARATIONS, TESTABLE, WITH_TOPICS, side_runs
 from app.limits import live_jobs
 from app.models import Job, SideRun, Unit
-from app.pace import measured_pace
 from app.schemas import Stage
 from app.settings import Settings
 
@@ -41,7 +40,7 @@ class Situation(NamedTuple):
     n_live: int  # jobs and side runs that are queued or running
     leg_seconds: float
     lease_seconds: float
-    pace: float  # of the last jobs
+    paces: Mapping[str, float]  # of the last jobs, by model
 
     @property
     def workers(self) -> float:
@@ -82,7 +81,7 @@ def situation(session: Session, settings: Settings) -> Situation:
         n_live=live_jobs(session),
         leg_seconds=settings.leg_seconds,
         lease_seconds=settings.lease_seconds,
-        pace=measured_pace(session),
+        paces=pace.measured_paces(session),
     )
 
 
@@ -140,10 +139,11 @@ def note_of(units: Iterable[Unit], status: str, note: str | None) -> str | None:
 def forecast_out(expected: Forecast, model: str, around: Situation) -> ForecastOut:
     """The forecast of a job of which nothing is done, as HTTP reports it."""
     kinds = ("encode", *PREPARATIONS[model], *["chain"] * expected.n_chains, "conclude")
-    run = completion.Run([UnitState(kind, 1, 0, 0, 0, 0.0) for kind in kinds], expected.works, 0.0, around.pace)
+    by_now = pace.of_model(around.paces, model)
+    run = completion.Run([UnitState(kind, 1, 0, 0, 0, 0.0) for kind in kinds], expected.works, 0.0, by_now)
     alone = completion.seconds_left(run, max(around.n_workers, 1), around.leg_seconds)
     return ForecastOut(
-        seconds=round(around.pace * expected.job_seconds, 1),
+        seconds=round(by_now * expected.job_seconds, 1),
         seconds_on_workers=round(alone, 1),
         workers=max(around.n_workers, 1),
         peak_bytes=expected.peak_bytes,
@@ -158,7 +158,8 @@ def progress(job: Job, part: Part, around: Situation) -> Progress:
     at = "done" if is_done else stage(part.units)
     stepwise = next((unit for unit in part.units if unit.kind == at and unit.kind in STEPWISE), None)
     states = [unit_state(unit, job, part, around) for unit in part.units]
-    run = completion.Run(states, part.expected.works, encode_share(job.settings), around.pace)
+    by_now = pace.of_model(around.paces, job.settings["model"])
+    run = completion.Run(states, part.expected.works, encode_share(job.settings), by_now)
     return Progress(
         stage=at,
         steps_done=stepwise.n_sweeps if stepwise else None,
@@ -201,7 +202,8 @@ def unit_state(unit: Unit, job: Job, part: Part, around: Situation) -> UnitState
             waited = max(around.now - job.claimed_at, 0.0)
         if unit.lease_until is not None:
             unsaved = min(max(around.now - (unit.lease_until - around.lease_seconds), 0.0), around.lease_seconds)
-    return UnitState(unit.kind, 1, int(is_done), int(is_done or is_begun), n_saved, seconds, waited, unsaved)
+    rate = unit.sweeps_per_second if unit.status == "running" and is_begun else None
+    return UnitState(unit.kind, 1, int(is_done), int(is_done or is_begun), n_saved, seconds, waited, unsaved, rate)
 
 
 def sweeps_per_second(chains: Iterable[Unit]) -> float | None:

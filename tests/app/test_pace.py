@@ -1,6 +1,7 @@
 """The pace of the service, by the jobs that it has done; on both databases."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from sqlalchemy import update
@@ -22,9 +23,9 @@ def nothing_measured() -> Iterator[None]:
     pace.MEASURED.clear()
 
 
-def work(database: Database, slowness: float) -> None:
+def work(database: Database, slowness: float, **settings: Any) -> None:
     """Let a job succeed whose units worked so many times as long as is forecast."""
-    job_id, unit_ids = submit(database)
+    job_id, unit_ids = submit(database, **settings)
     add_encoding(database, job_id)
     succeed(database, job_id, unit_ids)
     with database.sessions.begin() as session:
@@ -35,11 +36,11 @@ def work(database: Database, slowness: float) -> None:
             session.execute(update(Unit).where(Unit.job_id == job_id, Unit.kind == kind).values(seconds=seconds))
 
 
-def measured(database: Database) -> float:
-    """The pace as it would be measured now."""
+def measured(database: Database, model: str = "lbpl-ntm") -> float:
+    """The pace of a model as it would be measured now."""
     pace.MEASURED.clear()
     with database.readers.begin() as session:
-        return pace.measured_pace(session)
+        return pace.of_model(pace.measured_paces(session), model)
 
 
 def test_the_pace_is_that_of_the_fastest_of_the_last_jobs(database: Database) -> None:
@@ -51,6 +52,14 @@ def test_the_pace_is_that_of_the_fastest_of_the_last_jobs(database: Database) ->
     for _ in range(pace.N_JOBS):
         work(database, 5.0)
     assert measured(database) == pytest.approx(5.0), "the faster ones were long ago"
+
+
+def test_each_model_has_its_own_pace_or_else_that_of_the_others(database: Database) -> None:
+    work(database, 2.0)
+    assert measured(database, "calibrated") == pytest.approx(2.0)
+    work(database, 3.0, model="calibrated")
+    assert measured(database, "calibrated") == pytest.approx(3.0)
+    assert measured(database, "lbpl-ntm") == pytest.approx(2.0)
 
 
 def test_jobs_that_noted_no_seconds_show_no_pace(database: Database) -> None:
