@@ -1,12 +1,12 @@
 """How far a job is and how long it takes, from its units."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from app import completion, pace, presence
+from app import completion, presence
 from app.api.common import address
 from app.completion import UnitState
 from app.corpus_sizes import sizes_of
@@ -18,6 +18,7 @@ from app.leases import EXTENSION, LIVE, POWER, WAITS
 from app.lifecycle import AUDITING, PREPARATIONS, TESTABLE, WITH_TOPICS, side_runs
 from app.limits import live_jobs
 from app.models import Job, SideRun, Unit
+from app.pace import Paces, measured_paces
 from app.schemas import Stage
 from app.settings import Settings
 
@@ -40,7 +41,7 @@ class Situation(NamedTuple):
     n_live: int  # jobs and side runs that are queued or running
     leg_seconds: float
     lease_seconds: float
-    paces: Mapping[str, float]  # of the last jobs, by model
+    paces: Paces  # of the last jobs
 
     @property
     def workers(self) -> float:
@@ -81,7 +82,7 @@ def situation(session: Session, settings: Settings) -> Situation:
         n_live=live_jobs(session),
         leg_seconds=settings.leg_seconds,
         lease_seconds=settings.lease_seconds,
-        paces=pace.measured_paces(session),
+        paces=measured_paces(session),
     )
 
 
@@ -139,11 +140,11 @@ def note_of(units: Iterable[Unit], status: str, note: str | None) -> str | None:
 def forecast_out(expected: Forecast, model: str, around: Situation) -> ForecastOut:
     """The forecast of a job of which nothing is done, as HTTP reports it."""
     kinds = ("encode", *PREPARATIONS[model], *["chain"] * expected.n_chains, "conclude")
-    by_now = pace.of_model(around.paces, model)
-    run = completion.Run([UnitState(kind, 1, 0, 0, 0, 0.0) for kind in kinds], expected.works, 0.0, by_now)
+    paces = around.paces.get(model, {})
+    run = completion.Run([UnitState(kind, 1, 0, 0, 0, 0.0) for kind in kinds], expected.works, 0.0, paces)
     alone = completion.seconds_left(run, max(around.n_workers, 1), around.leg_seconds)
     return ForecastOut(
-        seconds=round(by_now * expected.job_seconds, 1),
+        seconds=round(completion.seconds_of_work(run), 1),
         seconds_on_workers=round(alone, 1),
         workers=max(around.n_workers, 1),
         peak_bytes=expected.peak_bytes,
@@ -158,8 +159,8 @@ def progress(job: Job, part: Part, around: Situation) -> Progress:
     at = "done" if is_done else stage(part.units)
     stepwise = next((unit for unit in part.units if unit.kind == at and unit.kind in STEPWISE), None)
     states = [unit_state(unit, job, part, around) for unit in part.units]
-    by_now = pace.of_model(around.paces, job.settings["model"])
-    run = completion.Run(states, part.expected.works, encode_share(job.settings), by_now)
+    paces = around.paces.get(job.settings["model"], {})
+    run = completion.Run(states, part.expected.works, encode_share(job.settings), paces)
     return Progress(
         stage=at,
         steps_done=stepwise.n_sweeps if stepwise else None,

@@ -85,7 +85,7 @@ def looks(measured: Measured, slowness: float, pace: float) -> Iterator[tuple[fl
             unsaved = now - seen.at if seen and runs else 0.0
             seconds = seen.seconds if seen else 0.0
             states.append(UnitState(kind, 1, is_done, is_done or n_saved > 0, n_saved, seconds, waited, unsaved))
-        run = Run(states, expected.works, share, pace)
+        run = Run(states, expected.works, share, dict.fromkeys(expected.works, pace) if pace != 1.0 else {})
         yield now / end, fraction(run), seconds_left(run, WORKERS, LEG_SECONDS) / end
 
 
