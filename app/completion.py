@@ -4,6 +4,7 @@ A run is a job from `encode` to `conclude`, an extension of it, or its power tes
 """
 
 import math
+import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -13,7 +14,7 @@ from app.forecast import KINDS, Work
 PLAIN = 0.9  # of what unsaved work should take: so far it grows with the time, then ever more slowly
 TRUST = 0.15  # of a kind's work: when so much is done, its own pace counts as much as that of the kinds before it
 UNEVEN = {"calibrate": 1.5}  # the same for kinds whose parts differ: those of one side may be a tenth of the other's
-KNOWN = 0.3  # seconds of forecast that the pace of earlier jobs counts for
+GUESSED, KNOWN = 0.3, 2.0  # seconds of forecast that the reference machine counts for, and earlier jobs on this one
 REUSED = 0.25  # of the time that is due: a kind that took less had its work done by an earlier job, and shows no pace
 ALMOST = 1.0 - 1e-6
 LATENCY = 0.3  # seconds from the end of one kind of unit until a worker has turned to the next
@@ -32,6 +33,7 @@ class UnitState(NamedTuple):
     seconds: float  # that legs have worked until their last saves
     waited: float = 0.0  # seconds since a worker turned to a unit of which nothing is saved, as far as that is known
     unsaved: float = 0.0  # seconds since the unit's last save or other sign of life
+    rate: float | None = None  # sweeps per second before its last save, if it is a chain at work
 
 
 class Run(NamedTuple):
@@ -40,26 +42,40 @@ class Run(NamedTuple):
     states: Sequence[UnitState]
     works: Mapping[str, Work]
     encode_share: float  # of the whole, if `encode` is one of the units
-    pace: float = 1.0  # of earlier jobs
+    paces: Mapping[str, float] = {}  # of earlier jobs on this machine, by kind, as far as they are known
 
     def of_kind(self) -> Iterable[tuple[Work, list[UnitState]]]:
         """The units by kind, in the order in which kinds follow each other."""
         by_kind: dict[str, list[UnitState]] = defaultdict(list)
         for state in self.states:
             by_kind[state.kind].append(state)
-        return [(self.works[kind], by_kind[kind]) for kind in KINDS if kind in by_kind]
+        usual = statistics.median(self.paces.values()) if self.paces else 1.0
+        return [
+            (scaled(self.works[kind], self.paces.get(kind, usual)), by_kind[kind]) for kind in KINDS if kind in by_kind
+        ]
 
 
 class Stretch(NamedTuple):
     """The units of one kind, and how they do.
 
-    A pace is how many seconds a second of forecast takes here: 1 on the reference machine, 2 on one half as fast.
+    A pace is how many seconds a second of forecast takes here: 1 if all is as in earlier jobs on this machine, or as
+    on the reference machine if there are none.
     """
 
     work: Work
     states: list[UnitState]
     done: list[float]  # seconds of forecast, by state
     pace: float
+
+
+def seconds_of_work(run: Run) -> float:
+    """Seconds that one worker works for the whole run."""
+    return sum(work.seconds * len(states) for work, states in run.of_kind())
+
+
+def scaled(work: Work, pace: float) -> Work:
+    """The work where each second of it takes `pace` seconds."""
+    return Work(pace * work.start, pace * work.part, work.n_parts)
 
 
 def stretches(run: Run) -> list[Stretch]:
@@ -69,7 +85,7 @@ def stretches(run: Run) -> list[Stretch]:
     done by its time if the unit is the only one of its kind: of several, nobody knows which one a worker turned to.
     """
     found = []
-    seconds, forecast = KNOWN * run.pace, KNOWN
+    seconds = forecast = KNOWN if run.paces else GUESSED
     slowest = 0.0  # pace that must be assumed at least: work that should be done by now is not
     for work, states in run.of_kind():
         pace = seconds / forecast
@@ -86,8 +102,14 @@ def stretches(run: Run) -> list[Stretch]:
                     worked = min(worked, HELD_UP * measured * seconds / forecast)
                 seconds, forecast = seconds + worked, forecast + measured
         slowest = max(slowest, *((state.waited - SAVE_SECONDS) / work.first for state in states))
-        found.append(Stretch(work, states, done, max(pace, slowest)))
+        found.append(Stretch(work, states, done, max(recent_pace(states, work, pace), slowest)))
     return found
+
+
+def recent_pace(states: Sequence[UnitState], work: Work, pace: float) -> float:
+    """The pace of a kind's last sweeps and that of all before, halfway: later sweeps may be slower than the first."""
+    recent = [1.0 / (state.rate * work.part) for state in states if state.rate and work.part]
+    return (pace + sum(recent) / len(recent)) / 2 if recent else pace
 
 
 def by_time(seconds: float, due: float) -> float:
@@ -111,7 +133,7 @@ def fraction(run: Run) -> float:
     The share of `encode` is the same for all sizes: these are known better when it is done, and the fraction of a run
     must not fall then; nor when the pace of other jobs changes.
     """
-    parts = stretches(run._replace(pace=1.0))
+    parts = stretches(run._replace(paces={}))
     n_encode = sum(stretch.states[0].kind == "encode" for stretch in parts)  # it comes first
     share = run.encode_share if n_encode else 0.0
     found = share * done_share(parts[:n_encode]) + (1.0 - share) * done_share(parts[n_encode:])

@@ -31,6 +31,7 @@ from worker.store import NewDraw, Rows
 logger = logging.getLogger(__name__)
 
 TOP_WORDS = 10
+FIRST_SAVE_SECONDS = 0.5
 
 
 def run(database: Database, settings: Settings, unit_id: int, leaving: Callable[[], bool]) -> list[int]:
@@ -108,7 +109,7 @@ def run_chain(leg: Leg) -> list[int]:
         first_work_at = time.monotonic()
         while state.n_sweeps < leg.job.settings["sweeps"]:
             began = time.monotonic()
-            draws = stretch(leg, model, state)
+            draws = stretch(leg, model, state, until_save(leg.settings, began - first_work_at))
             rate = len(draws) / max(time.monotonic() - began, 1e-9)
             goes_on = leg.write(partial(save_chain, leg, state, model.dump(state), draws, rate))
             is_over = not goes_on or leg.is_over(first_work_at)
@@ -132,10 +133,15 @@ def restored(leg: Leg, model: Model[Any], unit: Unit) -> Any:
         before = found.id
 
 
-def stretch(leg: Leg, model: Model[Any], state: ChainState) -> list[NewDraw]:
-    """Sweep until it is time to save, at least once."""
+def until_save(settings: Settings, worked: float) -> float:
+    """Seconds until the next save of a leg that has worked for so long: its first ones come early, to be looked at."""
+    return min(settings.save_seconds, max(worked, FIRST_SAVE_SECONDS))
+
+
+def stretch(leg: Leg, model: Model[Any], state: ChainState, seconds: float) -> list[NewDraw]:
+    """Sweep for some seconds, at least once."""
     draws: list[NewDraw] = []
-    until = time.monotonic() + leg.settings.save_seconds
+    until = time.monotonic() + seconds
     while not draws or (
         state.n_sweeps < leg.job.settings["sweeps"] and time.monotonic() < until and not leg.must_stop()
     ):

@@ -18,7 +18,7 @@ from app.leases import EXTENSION, LIVE, POWER, WAITS
 from app.lifecycle import AUDITING, PREPARATIONS, TESTABLE, WITH_TOPICS, side_runs
 from app.limits import live_jobs
 from app.models import Job, SideRun, Unit
-from app.pace import measured_pace
+from app.pace import Paces, measured_paces
 from app.schemas import Stage
 from app.settings import Settings
 
@@ -41,7 +41,7 @@ class Situation(NamedTuple):
     n_live: int  # jobs and side runs that are queued or running
     leg_seconds: float
     lease_seconds: float
-    pace: float  # of the last jobs
+    paces: Paces  # of the last jobs
 
     @property
     def workers(self) -> float:
@@ -82,7 +82,7 @@ def situation(session: Session, settings: Settings) -> Situation:
         n_live=live_jobs(session),
         leg_seconds=settings.leg_seconds,
         lease_seconds=settings.lease_seconds,
-        pace=measured_pace(session),
+        paces=measured_paces(session),
     )
 
 
@@ -140,10 +140,11 @@ def note_of(units: Iterable[Unit], status: str, note: str | None) -> str | None:
 def forecast_out(expected: Forecast, model: str, around: Situation) -> ForecastOut:
     """The forecast of a job of which nothing is done, as HTTP reports it."""
     kinds = ("encode", *PREPARATIONS[model], *["chain"] * expected.n_chains, "conclude")
-    run = completion.Run([UnitState(kind, 1, 0, 0, 0, 0.0) for kind in kinds], expected.works, 0.0, around.pace)
+    paces = around.paces.get(model, {})
+    run = completion.Run([UnitState(kind, 1, 0, 0, 0, 0.0) for kind in kinds], expected.works, 0.0, paces)
     alone = completion.seconds_left(run, max(around.n_workers, 1), around.leg_seconds)
     return ForecastOut(
-        seconds=round(around.pace * expected.job_seconds, 1),
+        seconds=round(completion.seconds_of_work(run), 1),
         seconds_on_workers=round(alone, 1),
         workers=max(around.n_workers, 1),
         peak_bytes=expected.peak_bytes,
@@ -158,7 +159,8 @@ def progress(job: Job, part: Part, around: Situation) -> Progress:
     at = "done" if is_done else stage(part.units)
     stepwise = next((unit for unit in part.units if unit.kind == at and unit.kind in STEPWISE), None)
     states = [unit_state(unit, job, part, around) for unit in part.units]
-    run = completion.Run(states, part.expected.works, encode_share(job.settings), around.pace)
+    paces = around.paces.get(job.settings["model"], {})
+    run = completion.Run(states, part.expected.works, encode_share(job.settings), paces)
     return Progress(
         stage=at,
         steps_done=stepwise.n_sweeps if stepwise else None,
@@ -201,7 +203,8 @@ def unit_state(unit: Unit, job: Job, part: Part, around: Situation) -> UnitState
             waited = max(around.now - job.claimed_at, 0.0)
         if unit.lease_until is not None:
             unsaved = min(max(around.now - (unit.lease_until - around.lease_seconds), 0.0), around.lease_seconds)
-    return UnitState(unit.kind, 1, int(is_done), int(is_done or is_begun), n_saved, seconds, waited, unsaved)
+    rate = unit.sweeps_per_second if unit.status == "running" and is_begun else None
+    return UnitState(unit.kind, 1, int(is_done), int(is_done or is_begun), n_saved, seconds, waited, unsaved, rate)
 
 
 def sweeps_per_second(chains: Iterable[Unit]) -> float | None:

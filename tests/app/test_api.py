@@ -260,7 +260,7 @@ def test_progress_tells_what_the_units_are_at(client: TestClient, database: Data
     assert (progress["sweeps_done"], progress["sweeps_total"]) == (10, 20)
     assert 0.0 < progress["fraction"] < 1.0
     assert progress["sweeps_per_second"] == 7.0
-    assert 0.0 < progress["seconds_left"] < job["forecast"]["seconds"]
+    assert 0.0 < progress["seconds_left"] < 6 / 3.5 + 1.0  # of the chain that has most to do, at the rate it tells
     assert progress["n_categories"] == 7
     finish(database, first, "a")
     [conclude] = finish(database, second, "a")

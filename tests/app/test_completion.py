@@ -85,7 +85,7 @@ def looks(measured: Measured, slowness: float, pace: float) -> Iterator[tuple[fl
             unsaved = now - seen.at if seen and runs else 0.0
             seconds = seen.seconds if seen else 0.0
             states.append(UnitState(kind, 1, is_done, is_done or n_saved > 0, n_saved, seconds, waited, unsaved))
-        run = Run(states, expected.works, share, pace)
+        run = Run(states, expected.works, share, dict.fromkeys(expected.works, pace) if pace != 1.0 else {})
         yield now / end, fraction(run), seconds_left(run, WORKERS, LEG_SECONDS) / end
 
 
@@ -124,6 +124,18 @@ def test_units_side_by_side_take_as_long_as_the_workers_need() -> None:
     assert makespan([100.0], 8, LEG_SECONDS) == 100.0, "one cannot use two workers"
     assert makespan([10.0] * 2, 0.5, LEG_SECONDS) == 40.0, "others wait for the worker too"
     assert makespan([0.0, 0.0], 2, LEG_SECONDS) == 0.0
+
+
+def test_a_chain_whose_sweeps_become_slower_has_longer_to_go() -> None:
+    settings = JobIn(corpus_id="", model="lbpl-ntm").settings()
+    works = forecast(MEASURED[0].sizes, settings).works
+    half, part = settings["sweeps"] // 2, works["chain"].part
+    chain = UnitState("chain", 1, 0, 1, half, works["chain"].start + half * part, rate=1.0 / part)
+    steady, slower = (
+        seconds_left(Run([chain._replace(rate=rate)], works, 0.0), 1, LEG_SECONDS) for rate in (1.0 / part, 0.5 / part)
+    )
+    assert steady == pytest.approx(half * part)
+    assert slower == pytest.approx(1.5 * steady), "halfway between the pace of all sweeps and that of the last ones"
 
 
 def test_work_that_an_earlier_job_has_done_says_nothing_of_the_pace() -> None:

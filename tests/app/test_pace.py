@@ -1,6 +1,7 @@
 """The pace of the service, by the jobs that it has done; on both databases."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pytest
 from sqlalchemy import update
@@ -22,9 +23,9 @@ def nothing_measured() -> Iterator[None]:
     pace.MEASURED.clear()
 
 
-def work(database: Database, slowness: float) -> None:
+def work(database: Database, slowness: float, **settings: Any) -> None:
     """Let a job succeed whose units worked so many times as long as is forecast."""
-    job_id, unit_ids = submit(database)
+    job_id, unit_ids = submit(database, **settings)
     add_encoding(database, job_id)
     succeed(database, job_id, unit_ids)
     with database.sessions.begin() as session:
@@ -35,27 +36,42 @@ def work(database: Database, slowness: float) -> None:
             session.execute(update(Unit).where(Unit.job_id == job_id, Unit.kind == kind).values(seconds=seconds))
 
 
-def measured(database: Database) -> float:
-    """The pace as it would be measured now."""
+def measured(database: Database, model: str = "lbpl-ntm") -> Mapping[str, float]:
+    """The paces of a model as they would be measured now."""
     pace.MEASURED.clear()
     with database.readers.begin() as session:
-        return pace.measured_pace(session)
+        return pace.measured_paces(session).get(model, {})
 
 
-def test_the_pace_is_that_of_the_fastest_of_the_last_jobs(database: Database) -> None:
-    assert measured(database) == 1.0
+def test_the_pace_is_that_of_the_middle_one_of_the_last_jobs(database: Database) -> None:
+    assert measured(database) == {}
     work(database, 3.0)
-    assert measured(database) == pytest.approx(3.0)
+    assert measured(database) == pytest.approx({"encode": 3.0, "chain": 3.0, "conclude": 3.0})
     work(database, 2.0)
-    assert measured(database) == pytest.approx(2.0)
+    assert measured(database)["chain"] == pytest.approx(2.0), "of two the faster one"
+    work(database, 1.0)
+    work(database, 9.0)
+    assert measured(database)["chain"] == pytest.approx(2.0)
     for _ in range(pace.N_JOBS):
         work(database, 5.0)
-    assert measured(database) == pytest.approx(5.0), "the faster ones were long ago"
+    assert measured(database)["chain"] == pytest.approx(5.0), "the others were long ago"
+
+
+def test_each_model_has_paces_of_its_own(database: Database) -> None:
+    work(database, 2.0)
+    work(database, 3.0, model="calibrated")
+    assert measured(database, "calibrated")["calibrate"] == pytest.approx(3.0)
+    assert measured(database, "lbpl-ntm")["chain"] == pytest.approx(2.0)
+
+
+def test_work_that_an_earlier_job_had_done_shows_no_pace(database: Database) -> None:
+    work(database, 0.1, model="calibrated")
+    assert measured(database, "calibrated").keys() == {"calibrate", "chain", "conclude"}
 
 
 def test_jobs_that_noted_no_seconds_show_no_pace(database: Database) -> None:
     work(database, 0.0)
-    assert measured(database) == 1.0
+    assert measured(database) == {}
 
 
 def test_what_is_told_of_a_job_follows_the_pace(client: TestClient, database: Database) -> None:
