@@ -18,7 +18,7 @@ from app.leases import EXTENSION, LIVE, POWER, WAITS
 from app.lifecycle import AUDITING, PREPARATIONS, TESTABLE, WITH_TOPICS, side_runs
 from app.limits import live_jobs
 from app.models import Job, SideRun, Unit
-from app.pace import Paces, measured_paces
+from app.pace import Shown, expected_paces, shown_by_jobs
 from app.schemas import Stage
 from app.settings import Settings
 
@@ -41,7 +41,7 @@ class Situation(NamedTuple):
     n_live: int  # jobs and side runs that are queued or running
     leg_seconds: float
     lease_seconds: float
-    paces: Paces  # of the last jobs
+    shown: Sequence[Shown]  # by the last jobs
 
     @property
     def workers(self) -> float:
@@ -82,7 +82,7 @@ def situation(session: Session, settings: Settings) -> Situation:
         n_live=live_jobs(session),
         leg_seconds=settings.leg_seconds,
         lease_seconds=settings.lease_seconds,
-        paces=measured_paces(session),
+        shown=shown_by_jobs(session),
     )
 
 
@@ -140,7 +140,7 @@ def note_of(units: Iterable[Unit], status: str, note: str | None) -> str | None:
 def forecast_out(expected: Forecast, model: str, around: Situation) -> ForecastOut:
     """The forecast of a job of which nothing is done, as HTTP reports it."""
     kinds = ("encode", *PREPARATIONS[model], *["chain"] * expected.n_chains, "conclude")
-    paces = around.paces.get(model, {})
+    paces = expected_paces(around.shown, model, expected.job_seconds)
     run = completion.Run([UnitState(kind, 1, 0, 0, 0, 0.0) for kind in kinds], expected.works, 0.0, paces)
     alone = completion.seconds_left(run, max(around.n_workers, 1), around.leg_seconds)
     return ForecastOut(
@@ -159,7 +159,7 @@ def progress(job: Job, part: Part, around: Situation) -> Progress:
     at = "done" if is_done else stage(part.units)
     stepwise = next((unit for unit in part.units if unit.kind == at and unit.kind in STEPWISE), None)
     states = [unit_state(unit, job, part, around) for unit in part.units]
-    paces = around.paces.get(job.settings["model"], {})
+    paces = expected_paces(around.shown, job.settings["model"], part.expected.job_seconds)
     run = completion.Run(states, part.expected.works, encode_share(job.settings), paces)
     return Progress(
         stage=at,

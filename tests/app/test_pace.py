@@ -18,9 +18,9 @@ from tests.app.rows import add_encoding, job_of, submit, succeed
 @pytest.fixture(autouse=True)
 def nothing_measured() -> Iterator[None]:
     """Each test measures for itself, and leaves nothing to the next."""
-    pace.MEASURED.clear()
+    pace.SHOWN.clear()
     yield
-    pace.MEASURED.clear()
+    pace.SHOWN.clear()
 
 
 def work(database: Database, slowness: float, **settings: Any) -> None:
@@ -38,9 +38,9 @@ def work(database: Database, slowness: float, **settings: Any) -> None:
 
 def measured(database: Database, model: str = "lbpl-ntm") -> Mapping[str, float]:
     """The paces of a model as they would be measured now."""
-    pace.MEASURED.clear()
+    pace.SHOWN.clear()
     with database.readers.begin() as session:
-        return pace.measured_paces(session).get(model, {})
+        return pace.expected_paces(pace.shown_by_jobs(session), model, seconds=1.0)
 
 
 def test_the_pace_is_that_of_the_middle_one_of_the_last_jobs(database: Database) -> None:
@@ -64,6 +64,13 @@ def test_each_model_has_paces_of_its_own(database: Database) -> None:
     assert measured(database, "lbpl-ntm")["chain"] == pytest.approx(2.0)
 
 
+def test_a_job_is_expected_to_have_the_paces_of_those_nearest_to_its_size() -> None:
+    shown = [pace.Shown("calibrated", seconds, {"chain": seconds}) for seconds in (1.0, 2.0, 3.0, 40.0, 50.0, 60.0)]
+    assert pace.expected_paces(shown, "calibrated", 2.5) == {"chain": 2.0}
+    assert pace.expected_paces(shown, "calibrated", 55.0) == {"chain": 50.0}
+    assert pace.expected_paces(shown, "lbpl-ntm", 55.0) == {}
+
+
 def test_work_that_an_earlier_job_had_done_shows_no_pace(database: Database) -> None:
     work(database, 0.1, model="calibrated")
     assert measured(database, "calibrated").keys() == {"calibrate", "chain", "conclude"}
@@ -79,7 +86,7 @@ def test_what_is_told_of_a_job_follows_the_pace(client: TestClient, database: Da
     job = f"/v1/jobs/{job_id}"
     before = client.get(job).json()
     work(database, 4.0)
-    pace.MEASURED.clear()
+    pace.SHOWN.clear()
     after = client.get(job).json()
     assert after["forecast"]["seconds"] == pytest.approx(4.0 * before["forecast"]["seconds"], abs=0.2)
     assert after["progress"]["seconds_left"] > 2.0 * before["progress"]["seconds_left"]
