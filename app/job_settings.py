@@ -8,12 +8,14 @@ from app.models import MAX_SWEEPS
 from app.schemas import CORPUS_ID, MAX_INTEGER, RequestBody, request_example, storable
 from sampler.hyperparameters import (
     CALIBRATED_LIMITS,
+    DEFAULT_KERNEL,
     LIMITS,
     CalibratedHyperparameters,
     CategoryStep,
     Hyperparameters,
+    Kernel,
+    check_kernel,
 )
-from sampler.lbpl_ntm.state import DEFAULT_KERNEL, Kernel, check_kernel
 from sampler.text import AUTO, NO_STOP_WORDS, STOP_WORD_LANGUAGES, TextOptions
 
 Model = Literal["lbpl-ntm", "calibrated"]

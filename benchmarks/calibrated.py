@@ -21,7 +21,7 @@ from sampler.calibrated import steps
 from sampler.calibrated.conclusion import Conclusion, conclude
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.hyperparameters import CalibratedHyperparameters
-from sampler.numerics.threads import Workers
+from sampler.numerics.threads import Threads
 
 N_CHAINS, N_SWEEPS, BURN_IN = 4, 100, 20  # a job's defaults
 INTERVAL = (0.05, 0.95)
@@ -37,8 +37,8 @@ class Run(NamedTuple):
 
 def categorize(problem: Problem, seed: int) -> Answer:
     """What a job with all defaults answers, on one thread."""
-    with Workers() as workers:
-        return answer_of(run(problem.corpus, seed, workers, {}))
+    with Threads() as threads:
+        return answer_of(run(problem.corpus, seed, threads, {}))
 
 
 def answer_of(done: Run) -> Answer:
@@ -48,18 +48,18 @@ def answer_of(done: Run) -> Answer:
     return Answer(found.category, found.n_categories, (int(low), int(np.ceil(high))), found.probability)
 
 
-def run(corpus: Corpus, seed: int, workers: Workers, seconds: dict[str, float]) -> Run:
+def run(corpus: Corpus, seed: int, threads: Threads, seconds: dict[str, float]) -> Run:
     """Take all steps of a job; `seconds` gets the time of each kind of unit."""
     hyperparameters = CalibratedHyperparameters()
     with timed(seconds, "atoms"):
-        runs = steps.all_atom_runs(corpus, hyperparameters, seed, workers)
+        runs = steps.all_atom_runs(corpus, hyperparameters, seed, threads)
     with timed(seconds, "calibrate"):
-        done = steps.all_steps(corpus, hyperparameters, seed, runs, workers)
+        done = steps.all_steps(corpus, hyperparameters, seed, runs, threads)
         calibration = steps.read(corpus, hyperparameters, seed, done)
     with timed(seconds, "chains"):
         states, traces = [], []
         for chain in range(N_CHAINS):
-            state = calibrated_chain.start(corpus, hyperparameters, calibration, seed, chain, workers)
+            state = calibrated_chain.start(corpus, hyperparameters, calibration, seed, chain, threads)
             draws: list[calibrated_chain.Draw] = []
             for _ in range(N_SWEEPS):
                 draws.append(calibrated_chain.sweep(corpus, calibration, state))
@@ -71,7 +71,7 @@ def run(corpus: Corpus, seed: int, workers: Workers, seconds: dict[str, float]) 
     shown = np.array([[draw.n_categories for draw in draws] for draws in traces], np.float64)
     with timed(seconds, "conclude"):
         told = {"the number of categories": shown}
-        conclusion = conclude(corpus, hyperparameters, calibration, states, told, workers)
+        conclusion = conclude(corpus, hyperparameters, calibration, states, told, threads)
     return Run(conclusion, numbers)
 
 
@@ -103,12 +103,12 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=1_000_000)
     parser.add_argument("--threads", type=int, default=2)
     arguments = parser.parse_args()
-    with Workers(arguments.threads) as workers:
-        run(simulated(2_000).corpus, 0, workers, {})  # compiles what is needed
+    with Threads(arguments.threads) as threads:
+        run(simulated(2_000).corpus, 0, threads, {})  # compiles what is needed
         problem = simulated(arguments.documents)
         memory, seconds = machine.PeakMemory(), dict[str, float]()
         with timed(seconds, "all"):
-            done = run(problem.corpus, 0, workers, seconds)
+            done = run(problem.corpus, 0, threads, seconds)
     line = {"documents": arguments.documents, "threads": arguments.threads, "seconds": seconds}
     print(json.dumps({**line, "peak_mb": memory.mb, **score(problem, answer_of(done))}))
 

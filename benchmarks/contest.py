@@ -14,8 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 from benchmarks import corpora, machine, ours, peers
 from sampler.corpus import Corpus
-from sampler.hyperparameters import Hyperparameters
-from sampler.lbpl_ntm.state import Kernel
+from sampler.hyperparameters import Hyperparameters, Kernel
 
 END = 0  # no more sweeps
 

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 from sampler.corpus import UNLABELED, Array, Corpus
-from sampler.lbpl_ntm.blocked.arrays import sorted_words
+from sampler.numerics.ragged import sorted_words
 from sampler.numerics.streams import uniform
 
 VERSION = 2  # of simulated corpora: raise it when they change, so that a kept one is not taken for a new one

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from sampler.corpus import UNLABELED, Array, Corpus
-from sampler.hyperparameters import Hyperparameters
+from sampler.hyperparameters import Hyperparameters, Kernel
 from sampler.lbpl_ntm import chain
 from sampler.lbpl_ntm.blocked.state import SPLIT_MERGE_EVERY
 from sampler.lbpl_ntm.simulate import simulate
-from sampler.lbpl_ntm.state import Draw, Kernel
-from sampler.numerics.threads import Workers
+from sampler.lbpl_ntm.state import Draw
+from sampler.numerics.threads import Threads
 
 LARGEST = 8  # arrays that are named in a report
 
@@ -20,14 +20,14 @@ class Chain:
 
     def __init__(self, corpus: Corpus, kernel: Kernel, n_threads: int, hyperparameters: Hyperparameters, seed: int):
         self.corpus, self.hyperparameters = corpus, hyperparameters
-        self.workers = Workers(n_threads)
+        self.threads = Threads(n_threads)
         self.state = chain.start(corpus, hyperparameters, seed, 0, kernel)
         self.draws: list[Draw] = []
 
     def sweep(self, n: int) -> None:
         """Sweep n times."""
         for _ in range(n):
-            self.draws.append(chain.sweep(self.corpus, self.hyperparameters, self.state, self.workers))
+            self.draws.append(chain.sweep(self.corpus, self.hyperparameters, self.state, self.threads))
 
     def report(self) -> dict[str, object]:
         """What it is, how far it came, and its size: bytes of arrays, each array once."""
@@ -79,7 +79,7 @@ def compile_kernels(kernel: Kernel) -> None:
     hyperparameters = Hyperparameters(n_topics=4, n_start=2, birth_share=0.5 if kernel == "blocked" else 0.0)
     labels = np.array([0, UNLABELED] * 10, np.int32)
     corpus = simulate(np.full(20, 30), labels, 50, 1, hyperparameters, np.random.default_rng(0), gamma=1.0).corpus
-    with Workers(2) as workers:
+    with Threads(2) as threads:
         state = chain.start(corpus, hyperparameters, 0, 0, kernel)
         for _ in range(SPLIT_MERGE_EVERY):
-            chain.sweep(corpus, hyperparameters, state, workers)
+            chain.sweep(corpus, hyperparameters, state, threads)

@@ -11,17 +11,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks import machine, ours
+from sampler.answers.tally import no_tally
 from sampler.corpus import UNLABELED, Array, Corpus, fingerprint
 from sampler.digest import first_digest
-from sampler.hyperparameters import Hyperparameters
+from sampler.hyperparameters import Hyperparameters, Kernel
 from sampler.lbpl_ntm import chain
 from sampler.lbpl_ntm.assignments import UNBORN, recount
 from sampler.lbpl_ntm.blocked import arrays
 from sampler.lbpl_ntm.blocked.state import BlockedState
 from sampler.lbpl_ntm.collapsed.state import CollapsedState
 from sampler.lbpl_ntm.start import seated
-from sampler.lbpl_ntm.state import Course, Kernel, no_tally
-from sampler.numerics.threads import Workers
+from sampler.lbpl_ntm.state import Course
+from sampler.numerics.threads import Threads
 
 CHUNK = 50_000  # tokens whose topics are drawn at once
 ROUNDS = 30  # turns of each; long enough for warm caches, short enough that a busy neighbour hits both
@@ -191,10 +192,10 @@ def first_state(corpus: Corpus, hyperparameters: Hyperparameters, seed: int, how
         alpha=hyperparameters.alpha_mean,
         gamma=hyperparameters.gamma_mean,
         tally=no_tally(),
-        digest=first_digest(mark, hyperparameters, seed, 0, "collapsed"),
+        digest=first_digest({"race": how, "seed": seed}),
     )
     if how == "placed":
-        state = CollapsedState.start(corpus, hyperparameters, course, Workers())
+        state = CollapsedState.start(corpus, hyperparameters, course, Threads())
     else:
         rng = np.random.default_rng(seed)
         categories = corpus.n_known + rng.integers(max(hyperparameters.n_start, 1), size=corpus.n_documents)

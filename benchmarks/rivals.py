@@ -20,9 +20,8 @@ from benchmarks.problems import Problem
 from benchmarks.scoring import Answer
 from sampler.answers import consensus
 from sampler.corpus import UNLABELED, Array, Corpus
-from sampler.hyperparameters import CategoryStep, Hyperparameters
+from sampler.hyperparameters import CategoryStep, Hyperparameters, Kernel
 from sampler.lbpl_ntm import chain
-from sampler.lbpl_ntm.state import Kernel
 
 N_STARTS = 3  # of k-means, the best of which counts
 MAX_ROUNDS = 100

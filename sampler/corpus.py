@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-UNLABELED = -1
+UNLABELED = -1  # label of a document that has none
+NO_CATEGORY = -1  # where no category is: of a document without a word, of a slot without a table
 
 Array = npt.NDArray[Any]
 

@@ -3,22 +3,16 @@
 import hashlib
 import json
 import struct
-from collections.abc import Iterable
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 
 from sampler.corpus import Array
-from sampler.hyperparameters import Hyperparameters
-from sampler.lbpl_ntm.state import Kernel
 
 
-def first_digest(fingerprint: str, hyperparameters: Hyperparameters, seed: int, chain: int, kernel: Kernel) -> str:
-    """The digest before the first sweep, hexadecimal SHA-256 of all that the chain follows from.
-
-    `fingerprint` is that of the corpus.
-    """
-    given = {"corpus": fingerprint, "seed": seed, "chain": chain, "kernel": kernel, **asdict(hyperparameters)}
+def first_digest(given: Mapping[str, Any]) -> str:
+    """The digest before the first sweep, hexadecimal SHA-256 of all that the chain follows from, as JSON values."""
     return hashlib.sha256(json.dumps(given, sort_keys=True).encode()).hexdigest()
 
 

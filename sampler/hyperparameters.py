@@ -1,9 +1,11 @@
 """The constants of LBPL-NTM: what the model is given before it sees a document."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 CategoryStep = Literal["exact", "as_printed"]
+Kernel = Literal["blocked", "collapsed"]
+DEFAULT_KERNEL: Kernel = "blocked"
 
 # Inclusive limits: wide enough for any sensible model, narrow enough that sums stay finite and that a draw
 # from a Gamma of these shapes does not underflow to zero.
@@ -56,6 +58,22 @@ class Hyperparameters:
     def alpha_mean(self) -> float:
         """Prior mean of alpha, the concentration of tables in a document."""
         return self.alpha_shape * self.alpha_scale
+
+
+def check_kernel(kernel: Kernel, hyperparameters: Hyperparameters) -> None:
+    """Raise ValueError unless there is such a kernel and it can draw from the model that is asked for."""
+    if kernel not in get_args(Kernel):
+        raise ValueError(f"kernel = {kernel!r} is not {' or '.join(get_args(Kernel))}")
+    if hyperparameters.category_step == "as_printed" and kernel != "collapsed":
+        raise ValueError(
+            f"category_step = 'as_printed' goes with kernel = 'collapsed' alone, not with {kernel!r}: "
+            "only Algorithm 1 takes the step that equation (6) prints"
+        )
+    if hyperparameters.birth_share > 0.0 and kernel != "blocked":
+        raise ValueError(
+            f"birth_share = {hyperparameters.birth_share} goes with kernel = 'blocked' alone, not with {kernel!r}: "
+            "Algorithm 1 opens categories table by table"
+        )
 
 
 # Inclusive limits of the calibrated model's constants.

@@ -1,6 +1,7 @@
 """Laws 1 and 2 of ARCHITECTURE.md, read from the imports."""
 
 import ast
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,7 @@ ROOMS = ("app", "worker", "sampler", "baselines", "migrations", "tests", "benchm
 
 # What each room may take from the others, by the beginning of the module's name.
 ALLOWED = {
-    "app": ("app", "migrations", "sampler.hyperparameters", "sampler.lbpl_ntm.state", "sampler.text"),
+    "app": ("app", "migrations", "sampler.corpus", "sampler.hyperparameters", "sampler.text"),
     "worker": ("worker", "app", "sampler", "baselines"),
     "sampler": ("sampler",),
     "baselines": ("baselines", "sampler"),
@@ -82,6 +83,37 @@ def test_imports_point_one_way(path: Path) -> None:
         if module.partition(".")[0] in ROOMS:
             assert is_within(module, ALLOWED[room]), f"{room} may not import {module}"
             assert not is_within(module, FORBIDDEN.get(room, ())), f"{room} may not import {module}"
+
+
+IN_LBPL_NTM = tuple(f"sampler.lbpl_ntm.{path.stem}" for path in (ROOT / "sampler" / "lbpl_ntm").glob("*.py"))
+GROUND = ("sampler.corpus", "sampler.hyperparameters", "sampler.text", "sampler.archive", "sampler.digest")
+SHARED = (*GROUND, "sampler.numerics", "sampler.answers")
+
+# What each part of the sampler may take from the others: the first that a module is in counts.
+PARTS = {
+    **dict.fromkeys(GROUND, GROUND),
+    "sampler.numerics": ("sampler.corpus", "sampler.numerics"),
+    "sampler.answers": ("sampler.corpus", "sampler.numerics", "sampler.answers"),
+    "sampler.lbpl_ntm.collapsed": (*SHARED, *IN_LBPL_NTM, "sampler.lbpl_ntm.collapsed"),
+    "sampler.lbpl_ntm.blocked": (*SHARED, *IN_LBPL_NTM, "sampler.lbpl_ntm.blocked"),
+    "sampler.lbpl_ntm": (*SHARED, "sampler.lbpl_ntm"),
+    "sampler.calibrated": (*SHARED, "sampler.calibrated"),
+    "sampler": ("sampler",),  # its face
+}
+
+
+@pytest.mark.parametrize("path", files("sampler"), ids=lambda path: str(path.relative_to(ROOT)))
+def test_the_models_know_the_ground_and_not_each_other(path: Path) -> None:
+    name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+    allowed = next(taken for part, taken in PARTS.items() if is_within(name, (part,)))
+    for module in imports(path):
+        if module.partition(".")[0] == "sampler":
+            assert is_within(module, allowed), f"{name} may not import {module}"
+
+
+def test_what_the_api_takes_from_the_sampler_loads_no_numba() -> None:
+    code = "import sys; import sampler.corpus, sampler.hyperparameters, sampler.text; sys.exit('numba' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0
 
 
 def test_settings_import_nothing_of_ours() -> None:

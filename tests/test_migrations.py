@@ -16,8 +16,8 @@ from app import db
 from app.main import create_app
 from app.models import Base, Job
 from app.settings import Settings
+from sampler.archive import pack
 from sampler.corpus import UNLABELED, Corpus
-from sampler.lbpl_ntm.checkpoint import pack
 from worker import encodings
 from worker.corpus_files import CorpusFiles
 

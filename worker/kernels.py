@@ -6,9 +6,8 @@ import numpy as np
 
 from sampler.calibrated import steps
 from sampler.corpus import UNLABELED, Corpus
-from sampler.hyperparameters import CalibratedHyperparameters, Hyperparameters
-from sampler.lbpl_ntm.state import Kernel
-from sampler.numerics.threads import Workers
+from sampler.hyperparameters import CalibratedHyperparameters, Hyperparameters, Kernel
+from sampler.numerics.threads import Threads
 from worker.models import Calibrated, LbplNtm, Model
 
 N_SWEEPS = 20  # by then categories have been proposed to split and to merge
@@ -18,11 +17,11 @@ FEW_ATOMS = CalibratedHyperparameters(n_atoms=12, n_atom_sweeps=2, smoothings=(0
 def compile_kernels() -> None:
     """Take all models through a small job, so that numba's cache holds all that a job calls."""
     corpus = small_corpus()
-    with Workers(2) as workers:
+    with Threads(2) as threads:
         for kernel in get_args(Kernel):
             model = Hyperparameters(n_topics=8, n_start=3, birth_share=0.5 if kernel == "blocked" else 0.0)
-            run_chain(LbplNtm(corpus, model, kernel, 0, workers))
-        run_chain(small_calibrated(corpus, workers))
+            run_chain(LbplNtm(corpus, model, kernel, 0, threads))
+        run_chain(small_calibrated(corpus, threads))
 
 
 def run_chain(model: Model[Any]) -> None:
@@ -35,11 +34,11 @@ def run_chain(model: Model[Any]) -> None:
     model.conclude([model.load(model.dump(state))], traces)
 
 
-def small_calibrated(corpus: Corpus, workers: Workers) -> Calibrated:
+def small_calibrated(corpus: Corpus, threads: Threads) -> Calibrated:
     """The calibrated model after all its steps."""
-    runs = steps.all_atom_runs(corpus, FEW_ATOMS, 0, workers)
-    done = steps.all_steps(corpus, FEW_ATOMS, 0, runs, workers)
-    return Calibrated(corpus, FEW_ATOMS, 0, done, workers)
+    runs = steps.all_atom_runs(corpus, FEW_ATOMS, 0, threads)
+    done = steps.all_steps(corpus, FEW_ATOMS, 0, runs, threads)
+    return Calibrated(corpus, FEW_ATOMS, 0, done, threads)
 
 
 def small_corpus() -> Corpus:

@@ -13,7 +13,7 @@ from app import disk, leases
 from app.db import AWAY, Database, is_away
 from app.models import Job, Unit
 from app.settings import Settings
-from sampler.numerics.threads import Workers
+from sampler.numerics.threads import Threads
 from worker.corpus_files import CorpusFiles
 from worker.heartbeat import Heartbeat
 
@@ -60,9 +60,9 @@ class Leg:
         """How long all legs of the unit have worked up to now."""
         return float(self.unit.seconds) + time.monotonic() - self.began_at
 
-    def workers(self) -> Workers:
+    def threads(self) -> Threads:
         """Threads for the leg's computations, which are broken off if the leg does not stop in time."""
-        return Workers(self.settings.threads, stop=self.heartbeat.flag)
+        return Threads(self.settings.threads, stop=self.heartbeat.flag)
 
     def leaving(self) -> bool:
         """Whether the worker is to end."""

@@ -18,7 +18,7 @@ from app.leases import EXTENSION
 from app.models import Answer, Audit, Job, SideRun, Topic, Unit
 from app.settings import Settings
 from sampler.answers import consensus
-from sampler.lbpl_ntm.checkpoint import CheckpointError
+from sampler.archive import CheckpointError
 from sampler.numerics.threads import Interrupted
 from worker import encodings, results, store, topics
 from worker.encode import encode, stored_corpus
@@ -103,8 +103,8 @@ def work_on(leg: Leg) -> list[int]:
 def run_chain(leg: Leg) -> list[int]:
     """Sweep from the last checkpoint on, saving every few seconds, until the leg or the chain is over."""
     corpus = stored_corpus(leg).corpus
-    with leg.workers() as workers:
-        model = mended(leg, "chain", corpus, workers, lambda session: model_of(session, leg.job, corpus, workers))
+    with leg.threads() as threads:
+        model = mended(leg, "chain", corpus, threads, lambda session: model_of(session, leg.job, corpus, threads))
         state = restored(leg, model, leg.unit)
         first_work_at = time.monotonic()
         while state.n_sweeps < leg.job.settings["sweeps"]:
@@ -177,8 +177,8 @@ def conclude(leg: Leg) -> list[int]:
     """
     stored = stored_corpus(leg)
     corpus = stored.corpus
-    with leg.workers() as workers:
-        model = mended(leg, "conclude", corpus, workers, lambda session: model_of(session, leg.job, corpus, workers))
+    with leg.threads() as threads:
+        model = mended(leg, "conclude", corpus, threads, lambda session: model_of(session, leg.job, corpus, threads))
         with leg.database.readers.begin() as session:
             names = encodings.names(session, leg.job)
             best = None if model.pools_chains else store.best_chain(session, leg.job)
@@ -186,8 +186,8 @@ def conclude(leg: Leg) -> list[int]:
             traces = store.traces(session, leg.job) if model.pools_chains else {}
         states = [finished(leg, model, unit) for unit in units]
         conclusion = model.conclude(states, traces)
-        words = consensus.top_words(corpus, conclusion.consensus, TOP_WORDS, workers)
-        topic_rows = list(topics.topic_rows(leg.job, names.vocabulary, conclusion.topics, workers))
+        words = consensus.top_words(corpus, conclusion.consensus, TOP_WORDS, threads)
+        topic_rows = list(topics.topic_rows(leg.job, names.vocabulary, conclusion.topics, threads))
     categories = results.category_rows(leg.job, corpus, names, conclusion, words)
     while leg.write(partial(clear_some_results, leg)):
         continue

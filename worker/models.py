@@ -17,11 +17,11 @@ from sampler.calibrated.chain import CalibratedState
 from sampler.calibrated.conclusion import Audit
 from sampler.calibrated.steps import Calibration
 from sampler.corpus import Array, Corpus
-from sampler.hyperparameters import CalibratedHyperparameters, Hyperparameters
+from sampler.hyperparameters import CalibratedHyperparameters, Hyperparameters, Kernel
 from sampler.lbpl_ntm import chain, checkpoint
-from sampler.lbpl_ntm.state import Kernel, State
+from sampler.lbpl_ntm.state import State
 from sampler.lbpl_ntm.topics_of_categories import Topics
-from sampler.numerics.threads import Workers
+from sampler.numerics.threads import Threads
 from worker import step_rows, store, topics
 from worker.step_rows import Arrays
 from worker.store import NewDraw
@@ -51,12 +51,12 @@ class Conclusion(NamedTuple):
 
 
 class Model(Protocol[S]):
-    """A model of one job over its corpus: what legs drive. Its workers do the work, and may be interrupted."""
+    """A model of one job over its corpus: what legs drive. Its threads do the work, and may be interrupted."""
 
     pools_chains: ClassVar[bool]  # whether a conclusion takes all chains, or the best one alone
 
     @classmethod
-    def of(cls, session: Session, job: Job, corpus: Corpus, workers: Workers) -> Self:
+    def of(cls, session: Session, job: Job, corpus: Corpus, threads: Threads) -> Self:
         """The model as the job's rows have it. Raises CheckpointError if what it follows from is damaged."""
 
     def start(self, number: int) -> S:
@@ -84,24 +84,24 @@ class LbplNtm:
     pools_chains: ClassVar[bool] = False
 
     def __init__(
-        self, corpus: Corpus, hyperparameters: Hyperparameters, kernel: Kernel, seed: int, workers: Workers
+        self, corpus: Corpus, hyperparameters: Hyperparameters, kernel: Kernel, seed: int, threads: Threads
     ) -> None:
         self.corpus, self.hyperparameters, self.kernel, self.seed = corpus, hyperparameters, kernel, seed
-        self.workers = workers
+        self.threads = threads
 
     @classmethod
-    def of(cls, session: Session, job: Job, corpus: Corpus, workers: Workers) -> Self:
+    def of(cls, session: Session, job: Job, corpus: Corpus, threads: Threads) -> Self:
         """All is in the settings; a job from before there was a choice of kernels goes on under Algorithm 1."""
         hyperparameters = Hyperparameters(**job.settings["hyperparameters"])
-        return cls(corpus, hyperparameters, job.settings.get("kernel", "collapsed"), job.settings["seed"], workers)
+        return cls(corpus, hyperparameters, job.settings.get("kernel", "collapsed"), job.settings["seed"], threads)
 
     def start(self, number: int) -> State:
         """A chain before its first sweep."""
-        return chain.start(self.corpus, self.hyperparameters, self.seed, number, self.kernel, self.workers)
+        return chain.start(self.corpus, self.hyperparameters, self.seed, number, self.kernel, self.threads)
 
     def sweep(self, state: State) -> chain.Draw:
         """Advance a chain by one sweep, in place."""
-        return chain.sweep(self.corpus, self.hyperparameters, state, self.workers)
+        return chain.sweep(self.corpus, self.hyperparameters, state, self.threads)
 
     def keep(self, state: State) -> None:
         """Add the state's answers to the tally of kept draws."""
@@ -132,34 +132,34 @@ class Calibrated:
         hyperparameters: CalibratedHyperparameters,
         seed: int,
         done: list[Arrays],
-        workers: Workers,
+        threads: Threads,
     ) -> None:
         """`done` are the results of all steps of calibrate."""
         self.corpus, self.hyperparameters, self.seed, self.done = corpus, hyperparameters, seed, done
-        self.workers = workers
+        self.threads = threads
 
     @classmethod
-    def of(cls, session: Session, job: Job, corpus: Corpus, workers: Workers) -> Self:
+    def of(cls, session: Session, job: Job, corpus: Corpus, threads: Threads) -> Self:
         """The model with what the steps of its job have found. Raises CheckpointError."""
         hyperparameters, seed = calibrated_hyperparameters(job), job.settings["seed"]
         n_steps = steps.n_calibration_steps(hyperparameters)
         done = step_rows.read_all(session, CalibrationStep, {"job_id": job.id}, n_steps)
-        return cls(corpus, hyperparameters, seed, done, workers)
+        return cls(corpus, hyperparameters, seed, done, threads)
 
     @cached_property
     def calibration(self) -> Calibration:
         """What all chains share; made when it is first asked for, outside of any transaction."""
-        return steps.read(self.corpus, self.hyperparameters, self.seed, self.done, self.workers)
+        return steps.read(self.corpus, self.hyperparameters, self.seed, self.done, self.threads)
 
     def start(self, number: int) -> CalibratedState:
         """A chain before its first sweep."""
         return calibrated_chain.start(
-            self.corpus, self.hyperparameters, self.calibration, self.seed, number, self.workers
+            self.corpus, self.hyperparameters, self.calibration, self.seed, number, self.threads
         )
 
     def sweep(self, state: CalibratedState) -> calibrated_chain.Draw:
         """Advance a chain by one sweep, in place."""
-        return calibrated_chain.sweep(self.corpus, self.calibration, state, self.workers)
+        return calibrated_chain.sweep(self.corpus, self.calibration, state, self.threads)
 
     def keep(self, state: CalibratedState) -> None:
         """Add the state's answers to the tally of kept draws."""
@@ -171,18 +171,18 @@ class Calibrated:
 
     def load(self, data: bytes) -> CalibratedState:
         """The state that was dumped. Raises CheckpointError."""
-        return calibrated_chain.load(self.corpus, self.calibration, data, self.workers)
+        return calibrated_chain.load(self.corpus, self.calibration, data, self.threads)
 
     def conclude(self, states: Sequence[CalibratedState], traces: Traces) -> Conclusion:
         """The answers of all chains together, and the topics of their categories."""
         numbers = {"n_categories": traces["n_categories"]}  # log joints compare under one setting alone
         told = {"the number of categories": traces["n_categories"]}
         found = conclusion.conclude(
-            self.corpus, self.hyperparameters, self.calibration, list(states), told, self.workers
+            self.corpus, self.hyperparameters, self.calibration, list(states), told, self.threads
         )
         diagnostics = {**found.diagnostics, **figures(found.diagnostics["agreement"], numbers)}
         facts = {"diagnostics": diagnostics, "calibration": self.calibration.report()}
-        learned = topics.learn(self.corpus, found.consensus, self.hyperparameters.n_topics, self.seed, self.workers)
+        learned = topics.learn(self.corpus, found.consensus, self.hyperparameters.n_topics, self.seed, self.threads)
         return Conclusion(found.consensus, found.stability, found.category_stability, found.audit, learned, facts)
 
 
@@ -212,6 +212,6 @@ def atom_key(job: Job, words_digest: str) -> dict[str, Any]:
 MODELS: dict[str, type[Model[Any]]] = {"lbpl-ntm": LbplNtm, "calibrated": Calibrated}
 
 
-def model_of(session: Session, job: Job, corpus: Corpus, workers: Workers) -> Model[Any]:
+def model_of(session: Session, job: Job, corpus: Corpus, threads: Threads) -> Model[Any]:
     """The job's model. Raises CheckpointError if what it follows from is damaged."""
-    return MODELS[job.settings["model"]].of(session, job, corpus, workers)
+    return MODELS[job.settings["model"]].of(session, job, corpus, threads)

@@ -11,8 +11,7 @@ from sqlalchemy.orm import Session
 
 from app.leases import changed
 from app.models import Answer, Audit, Category, Draw, Job, Summary, Topic
-from sampler.answers.consensus import NONE
-from sampler.corpus import UNLABELED, Corpus
+from sampler.corpus import NO_CATEGORY, UNLABELED, Corpus
 from worker import topics
 from worker.models import Conclusion
 from worker.store import BATCH, Names, Rows, Stored
@@ -49,7 +48,7 @@ def answer_rows(job: Job, stored: Stored, conclusion: Conclusion) -> Iterator[Ro
                 "probability": none_or(consensus.probability[d], float),
                 "runner_up": none_or(consensus.runner_up[d], int),
                 "runner_up_probability": none_or(consensus.runner_up_probability[d], float),
-                "reason": NO_WORD if consensus.category[d] == NONE else None,
+                "reason": NO_WORD if consensus.category[d] == NO_CATEGORY else None,
                 "stability": None if stability is None else none_or(stability[d], float),
             }
             for d in unlabeled[first : first + BATCH]
@@ -76,8 +75,8 @@ def audit_rows(job: Job, stored: Stored, conclusion: Conclusion) -> Iterator[Row
 
 
 def none_or(value: Any, kind: type) -> Any:
-    """An array's entry as JSON has it: None for NONE and for NaN."""
-    return None if value == NONE or value != value else kind(value)
+    """An array's entry as JSON has it: None for NO_CATEGORY and for NaN."""
+    return None if value == NO_CATEGORY or value != value else kind(value)
 
 
 def category_rows(
@@ -88,7 +87,7 @@ def category_rows(
     made_of = None if conclusion.topics is None else topics.of_categories(conclusion.topics)
     is_labeled = corpus.labels != UNLABELED
     size = consensus.n_categories
-    has_category = consensus.category != NONE
+    has_category = consensus.category != NO_CATEGORY
     n_documents = np.bincount(consensus.category[~is_labeled & has_category], minlength=size)
     n_labeled = np.bincount(corpus.labels[is_labeled], minlength=size)
     n_answered = max(int(n_documents.sum()), 1)

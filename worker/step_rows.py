@@ -11,8 +11,8 @@ from sqlalchemy.orm import Session
 
 from app.db import upsert
 from app.models import AtomRun, CalibrationStep, PowerStep
+from sampler.archive import CheckpointError, pack, unpack
 from sampler.corpus import Array
-from sampler.lbpl_ntm.checkpoint import CheckpointError, pack, unpack
 
 logger = logging.getLogger(__name__)
 

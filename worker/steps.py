@@ -13,11 +13,11 @@ from typing import NamedTuple, TypeVar
 from sqlalchemy.orm import Session
 
 from app.models import AtomRun, CalibrationStep, Job, PowerStep
+from sampler.archive import CheckpointError
 from sampler.calibrated import steps as calibration_steps
 from sampler.calibrated.power_test import power_step
 from sampler.corpus import Corpus, fingerprint
-from sampler.lbpl_ntm.checkpoint import CheckpointError
-from sampler.numerics.threads import Workers
+from sampler.numerics.threads import Threads
 from worker import step_rows
 from worker.encode import stored_corpus
 from worker.leg import Leg, Stopped
@@ -37,7 +37,7 @@ class Steps(NamedTuple):
     key: Key
     n_steps: int
     given: str  # all that they follow from, as text
-    make: Callable[[list[Arrays], Workers], Arrays]  # the next result, from those so far
+    make: Callable[[list[Arrays], Threads], Arrays]  # the next result, from those so far
 
 
 def atoms(session: Session, job: Job, corpus: Corpus) -> Steps:
@@ -45,8 +45,8 @@ def atoms(session: Session, job: Job, corpus: Corpus) -> Steps:
     hyperparameters, seed = calibrated_hyperparameters(job), job.settings["seed"]
     key = atom_key(job, calibration_steps.words_digest(corpus))
 
-    def make(done: list[Arrays], workers: Workers) -> Arrays:
-        return calibration_steps.atom_run(corpus, hyperparameters, seed, len(done), workers)
+    def make(done: list[Arrays], threads: Threads) -> Arrays:
+        return calibration_steps.atom_run(corpus, hyperparameters, seed, len(done), threads)
 
     given = f"atoms {key['words_digest']} {key['options']}"
     return Steps(AtomRun, key, calibration_steps.n_atom_runs(hyperparameters), given, make)
@@ -58,8 +58,8 @@ def calibration(session: Session, job: Job, corpus: Corpus) -> Steps:
     key = atom_key(job, calibration_steps.words_digest(corpus))
     runs = step_rows.read_all(session, AtomRun, key, calibration_steps.n_atom_runs(hyperparameters))
 
-    def make(done: list[Arrays], workers: Workers) -> Arrays:
-        return calibration_steps.calibration_step(corpus, hyperparameters, seed, runs, done, len(done), workers)
+    def make(done: list[Arrays], threads: Threads) -> Arrays:
+        return calibration_steps.calibration_step(corpus, hyperparameters, seed, runs, done, len(done), threads)
 
     given = f"calibrate {fingerprint(corpus)} {seed} {canonical(job.settings['calibrated'])}"
     n_steps = calibration_steps.n_calibration_steps(hyperparameters)
@@ -72,8 +72,8 @@ def power_test(session: Session, job: Job, corpus: Corpus) -> Steps:
     key = atom_key(job, calibration_steps.words_digest(corpus))
     runs = step_rows.read_all(session, AtomRun, key, calibration_steps.n_atom_runs(hyperparameters))
 
-    def make(done: list[Arrays], workers: Workers) -> Arrays:
-        return power_step(corpus, hyperparameters, seed, runs, len(done), workers)
+    def make(done: list[Arrays], threads: Threads) -> Arrays:
+        return power_step(corpus, hyperparameters, seed, runs, len(done), threads)
 
     given = f"power {fingerprint(corpus)} {seed} {canonical(job.settings['calibrated'])}"
     return Steps(PowerStep, {"job_id": job.id}, corpus.n_known, given, make)
@@ -93,15 +93,15 @@ READS = {"calibrate": "atoms", "power": "atoms", "chain": "calibrate", "conclude
 def run_steps(leg: Leg) -> list[int]:
     """Take steps from the last one on that is kept, until the leg or the unit is over."""
     corpus = stored_corpus(leg).corpus
-    with leg.workers() as workers:
+    with leg.threads() as threads:
         kind = leg.unit.kind
-        steps, results = mended(leg, kind, corpus, workers, lambda session: begun(session, leg, kind, corpus))
+        steps, results = mended(leg, kind, corpus, threads, lambda session: begun(session, leg, kind, corpus))
         digest = digest_of(steps, results)
         first_work_at = time.monotonic()
         if len(results) > leg.unit.n_sweeps:  # another job has been here
             leg.write(partial(note, leg, steps, len(results), digest))
         while len(results) < steps.n_steps:
-            result = steps.make(results, workers)
+            result = steps.make(results, threads)
             results.append(result)
             digest = next_digest(digest, result)
             goes_on = leg.write(partial(save, leg, steps, len(results), digest, result))
@@ -120,7 +120,7 @@ def begun(session: Session, leg: Leg, kind: str, corpus: Corpus) -> tuple[Steps,
     return steps, step_rows.read(session, steps.table, steps.key)[: steps.n_steps]
 
 
-def mended(leg: Leg, kind: str, corpus: Corpus, workers: Workers, read: Callable[[Session], Result]) -> Result:
+def mended(leg: Leg, kind: str, corpus: Corpus, threads: Threads, read: Callable[[Session], Result]) -> Result:
     """What is read of the results that a unit of this kind follows from.
 
     Of those that are damaged or missing, although their steps were done, the steps are done again, to the same bytes.
@@ -131,16 +131,16 @@ def mended(leg: Leg, kind: str, corpus: Corpus, workers: Workers, read: Callable
             return read(session)
     except CheckpointError as error:
         logger.warning("job %s: what %s follows from is made again: %s", leg.job.id, kind, error)
-        make_again(leg, READS[kind], corpus, workers)
+        make_again(leg, READS[kind], corpus, threads)
     with leg.database.readers.begin() as session:
         return read(session)
 
 
-def make_again(leg: Leg, kind: str, corpus: Corpus, workers: Workers) -> None:
+def make_again(leg: Leg, kind: str, corpus: Corpus, threads: Threads) -> None:
     """Do the steps of the job's unit of a kind whose results are missing or damaged. Raises Stopped."""
-    steps, results = mended(leg, kind, corpus, workers, lambda session: begun(session, leg, kind, corpus))
+    steps, results = mended(leg, kind, corpus, threads, lambda session: begun(session, leg, kind, corpus))
     while len(results) < steps.n_steps:
-        results.append(steps.make(results, workers))
+        results.append(steps.make(results, threads))
         if not leg.write(partial(save_again, leg, steps, len(results), results[-1])) or leg.must_stop():
             raise Stopped(f"job {leg.job.id}: while steps of {kind} were done again")
 

@@ -11,7 +11,7 @@ from sampler.answers.consensus import Consensus
 from sampler.corpus import Array, Corpus
 from sampler.hyperparameters import Hyperparameters
 from sampler.lbpl_ntm.topics_of_categories import Topics, learn_topics, top_words
-from sampler.numerics.threads import Workers
+from sampler.numerics.threads import Threads
 from worker.store import BATCH, Rows
 
 LEAST_SHARE = 0.001  # of all tokens: with smaller topics one reads noise
@@ -20,7 +20,7 @@ MAX_OF_CATEGORY = 10
 TOP_WORDS = 10
 
 
-def learn(corpus: Corpus, consensus: Consensus, n_topics: int, seed: int, workers: Workers) -> Topics:
+def learn(corpus: Corpus, consensus: Consensus, n_topics: int, seed: int, threads: Threads) -> Topics:
     """The topics of the categories that the documents have been given.
 
     None of a single category: words make a topic by going together in some categories and not in others.
@@ -28,7 +28,7 @@ def learn(corpus: Corpus, consensus: Consensus, n_topics: int, seed: int, worker
     if consensus.n_categories < 2 or corpus.n_tokens == 0:
         return Topics(np.empty((consensus.n_categories, 0)), np.empty((corpus.n_words, 0)), np.empty(0))
     hyperparameters = Hyperparameters(n_topics=n_topics)
-    return learn_topics(corpus, consensus.category, consensus.n_categories, hyperparameters, seed, workers)
+    return learn_topics(corpus, consensus.category, consensus.n_categories, hyperparameters, seed, threads)
 
 
 def kept(topics: Topics) -> Array:
@@ -38,12 +38,12 @@ def kept(topics: Topics) -> Array:
 
 
 def topic_rows(
-    job: Job, vocabulary: Sequence[str], topics: Topics | None, workers: Workers | None = None
+    job: Job, vocabulary: Sequence[str], topics: Topics | None, threads: Threads | None = None
 ) -> Iterator[Rows]:
     """Batches of rows of `topics`; none of a model that learns no topics."""
     if topics is None:
         return
-    words = top_words(topics, TOP_WORDS, workers)
+    words = top_words(topics, TOP_WORDS, threads)
     rows = (
         {
             "job_id": job.id,

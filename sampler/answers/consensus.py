@@ -5,11 +5,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import coo_array, csc_array
 
-from sampler.corpus import UNLABELED, Array, Corpus
-from sampler.lbpl_ntm.state import Tally
-from sampler.numerics.threads import Workers
+from sampler.answers.tally import Tally
+from sampler.corpus import NO_CATEGORY, UNLABELED, Array, Corpus
+from sampler.numerics.threads import Threads
 
-NONE = -1  # no category, or no runner-up
 RELEVANCE = 0.6  # weight of a word's probability against its lift (Sievert and Shirley 2014)
 
 
@@ -21,38 +20,38 @@ class Consensus(NamedTuple):
     """
 
     n_categories: int
-    category: Array  # int32[D], or NONE for a document without a word
+    category: Array  # int32[D], or NO_CATEGORY for a document without a word
     probability: Array  # float64[D], share of the kept draws; NaN without a category
-    runner_up: Array  # int32[D], the next category that exists, or NONE
+    runner_up: Array  # int32[D], the next category that exists, or NO_CATEGORY
     runner_up_probability: Array  # float64[D], NaN without a runner-up
 
 
 def conclude(corpus: Corpus, tally: Tally) -> Consensus:
     """The answers of one chain's kept draws. Ties go to the category that is older, known ones first."""
     best, best_count = most_frequent(corpus.n_documents, tally.document, tally.identity, tally.hits)
-    index = index_categories(corpus.n_known, best[best != NONE], tally.identity)
-    rest = (best[tally.document] != tally.identity) & (index[tally.identity] != NONE)
+    index = index_categories(corpus.n_known, best[best != NO_CATEGORY], tally.identity)
+    rest = (best[tally.document] != tally.identity) & (index[tally.identity] != NO_CATEGORY)
     second, second_count = most_frequent(
         corpus.n_documents, tally.document[rest], tally.identity[rest], tally.hits[rest]
     )
     n_draws = max(tally.n_draws, 1)
     is_labeled = corpus.labels != UNLABELED
-    category = np.where(is_labeled, corpus.labels, np.where(best == NONE, NONE, index[best]))
+    category = np.where(is_labeled, corpus.labels, np.where(best == NO_CATEGORY, NO_CATEGORY, index[best]))
     return Consensus(
-        n_categories=int(max(index.max(initial=NONE) + 1, corpus.n_known)),
+        n_categories=int(max(index.max(initial=NO_CATEGORY) + 1, corpus.n_known)),
         category=category.astype(np.int32),
-        probability=np.where(is_labeled, 1.0, np.where(best == NONE, np.nan, best_count / n_draws)),
-        runner_up=np.where(second == NONE, NONE, index[second]).astype(np.int32),
-        runner_up_probability=np.where(second == NONE, np.nan, second_count / n_draws),
+        probability=np.where(is_labeled, 1.0, np.where(best == NO_CATEGORY, np.nan, best_count / n_draws)),
+        runner_up=np.where(second == NO_CATEGORY, NO_CATEGORY, index[second]).astype(np.int32),
+        runner_up_probability=np.where(second == NO_CATEGORY, np.nan, second_count / n_draws),
     )
 
 
 def most_frequent(n_documents: int, document: Array, identity: Array, count: Array) -> tuple[Array, Array]:
     """For each document the identity with the highest count (the smallest of several) and that count.
 
-    Both are int64[D]; NONE and 0 for a document that is not mentioned.
+    Both are int64[D]; NO_CATEGORY and 0 for a document that is not mentioned.
     """
-    best, best_count = np.full(n_documents, NONE, np.int64), np.zeros(n_documents, np.int64)
+    best, best_count = np.full(n_documents, NO_CATEGORY, np.int64), np.zeros(n_documents, np.int64)
     order = np.lexsort((-identity, count, document))  # the last entry of a document is its best one
     best[document[order]] = identity[order]
     best_count[document[order]] = count[order]
@@ -60,13 +59,13 @@ def most_frequent(n_documents: int, document: Array, identity: Array, count: Arr
 
 
 def index_categories(n_known: int, answers: Array, identities: Array) -> Array:
-    """int64: the index of each identity as Consensus has it; NONE for new ones that answer for no document.
+    """int64: the index of each identity as Consensus has it; NO_CATEGORY for new ones that answer for no document.
 
-    The last entry is NONE as well, so that an identity of NONE maps to it.
+    The last entry is NO_CATEGORY as well, so that an identity of NO_CATEGORY maps to it.
     """
-    size = max(n_known, int(identities.max(initial=NONE)) + 1) + 1
+    size = max(n_known, int(identities.max(initial=NO_CATEGORY)) + 1) + 1
     n_documents = np.bincount(answers, minlength=size)
-    index = np.full(size, NONE, np.int64)
+    index = np.full(size, NO_CATEGORY, np.int64)
     index[:n_known] = np.arange(n_known)
     new = n_known + np.flatnonzero(n_documents[n_known:])
     by_size = new[np.argsort(-n_documents[new], kind="stable")]
@@ -75,15 +74,15 @@ def index_categories(n_known: int, answers: Array, identities: Array) -> Array:
 
 
 def top_words(
-    corpus: Corpus, consensus: Consensus, n: int, workers: Workers | None = None
+    corpus: Corpus, consensus: Consensus, n: int, threads: Threads | None = None
 ) -> list[list[tuple[int, int]]]:
     """For each category up to `n` words with the number of its documents that hold them, best first.
 
     Words are ranked by relevance, RELEVANCE log p(w | k) + (1 - RELEVANCE) log p(w | k) / p(w), over
     the documents that the category answers for, labeled ones too; words of one document in a category of
-    several are left out. Without workers nothing interrupts it.
+    several are left out. Without threads nothing interrupts it.
     """
-    workers = workers or Workers()
+    threads = threads or Threads()
     document = np.repeat(np.arange(corpus.n_documents), corpus.lengths)
     tokens = np.bincount(corpus.words, minlength=corpus.n_words)
     ones = np.ones(corpus.n_tokens, np.int64)
@@ -91,7 +90,7 @@ def top_words(
     counts = coo_array((ones, (document, corpus.words)), shape=shape).tocsr()
     ranked = []
     for category in range(consensus.n_categories):
-        workers.check()
+        threads.check()
         rows = csc_array(counts[np.flatnonzero(consensus.category == category)])
         in_category = np.asarray(rows.sum(axis=0)).ravel()
         holders = np.diff(rows.indptr)

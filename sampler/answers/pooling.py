@@ -12,12 +12,12 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from scipy.sparse import coo_array, csr_array, lil_array
 
-from sampler.answers.consensus import NONE, Consensus, conclude, most_frequent
+from sampler.answers.consensus import Consensus, conclude, most_frequent
 from sampler.answers.diagnostics import MIN_DRAWS, Draws, effective_size, r_hat, tail_effective_size
 from sampler.answers.metrics import ari
-from sampler.corpus import UNLABELED, Array, Corpus
-from sampler.lbpl_ntm.state import Tally
-from sampler.numerics.threads import Workers
+from sampler.answers.tally import Tally
+from sampler.corpus import NO_CATEGORY, UNLABELED, Array, Corpus
+from sampler.numerics.threads import Threads
 
 SIMILAR = 0.5  # Jaccard index from which on a new category is carried over to another chain's
 SLIGHT = 0.1  # a smaller part of a category's documents is chance, and would fill a row of K entries a document
@@ -50,7 +50,7 @@ class Answers(NamedTuple):
     """What one chain says of the unlabeled documents. Of new categories only those exist that are an answer."""
 
     n_categories: int  # K_c, known ones first, new ones by age
-    category: Array  # int64[D], or NONE
+    category: Array  # int64[D], or NO_CATEGORY
     probability: Array  # float64[D], share of the kept draws; 0 without a category
     shares: csr_array  # float64[D, K_c], share of the kept draws in each category
 
@@ -72,28 +72,28 @@ class Verdict:
     reasons: tuple[str, ...]
 
 
-def pool(corpus: Corpus, tallies: Sequence[Tally], workers: Workers | None = None) -> Pooled:
+def pool(corpus: Corpus, tallies: Sequence[Tally], threads: Threads | None = None) -> Pooled:
     """The answer of the chains that kept these tallies: each probability is the mean over chains.
 
     One chain, or equal ones, answer as `conclude` does. O(entries of all tallies + K_c K) time and memory. Raises
-    ValueError for no chain, and for one without a kept draw. Without workers nothing interrupts it.
+    ValueError for no chain, and for one without a kept draw. Without threads nothing interrupts it.
     """
-    workers = workers or Workers()
+    threads = threads or Threads()
     without = [number for number, tally in enumerate(tallies) if tally.n_draws == 0]
     if without or not tallies:
         raise ValueError(f"of {len(tallies)} chains those numbered {without} have kept no draw")
-    chains = read_all(corpus, tallies, workers)
-    agreed = agreement([chain.category for chain in chains], workers)
+    chains = read_all(corpus, tallies, threads)
+    agreed = agreement([chain.category for chain in chains], threads)
     order = np.argsort(-np.round(agreed.mean(axis=1), 12), kind="stable")  # rounded: equal means may differ in a bit
-    consensus = conclude(corpus, merge([chains[c] for c in order], corpus.n_known, workers))
-    return Pooled(consensus, int(order[0]), agreed, *stability(corpus, consensus, chains, workers))
+    consensus = conclude(corpus, merge([chains[c] for c in order], corpus.n_known, threads))
+    return Pooled(consensus, int(order[0]), agreed, *stability(corpus, consensus, chains, threads))
 
 
-def read_all(corpus: Corpus, tallies: Sequence[Tally], workers: Workers) -> list[Answers]:
+def read_all(corpus: Corpus, tallies: Sequence[Tally], threads: Threads) -> list[Answers]:
     """The answers of all chains, without the labels."""
     chains = []
     for tally in tallies:
-        workers.check()
+        threads.check()
         chains.append(read(corpus, tally))
     return chains
 
@@ -101,17 +101,17 @@ def read_all(corpus: Corpus, tallies: Sequence[Tally], workers: Workers) -> list
 def read(corpus: Corpus, tally: Tally) -> Answers:
     """The answers of one chain, without the labels."""
     best, hits = most_frequent(corpus.n_documents, tally.document, tally.identity, tally.hits)
-    existing = np.union1d(np.arange(corpus.n_known), best[best != NONE])  # by age, for ties go to the older one
+    existing = np.union1d(np.arange(corpus.n_known), best[best != NO_CATEGORY])  # by age, for ties go to the older one
     exists = np.isin(tally.identity, existing)
     entries = (tally.document[exists], np.searchsorted(existing, tally.identity[exists]))
     shares = csr_array((tally.hits[exists] / tally.n_draws, entries), shape=(corpus.n_documents, existing.size))
-    category = np.where(best == NONE, NONE, np.searchsorted(existing, best))
+    category = np.where(best == NO_CATEGORY, NO_CATEGORY, np.searchsorted(existing, best))
     return Answers(existing.size, category, hits / tally.n_draws, shares)
 
 
 def overlap(first: Array, second: Array, weight: Array) -> Overlap:
-    """What two partitions int[D] have in common, over the documents that are NONE in neither. O(D) time."""
-    both = (first != NONE) & (second != NONE)
+    """What two partitions int[D] have in common, over the documents that are NO_CATEGORY in neither. O(D) time."""
+    both = (first != NO_CATEGORY) & (second != NO_CATEGORY)
     shape = (int(first.max(initial=0)) + 1, int(second.max(initial=0)) + 1)
     table = coo_array((weight[both], (first[both], second[both])), shape=shape).tocsr().tocoo()  # sums duplicates
     row, column = table.coords
@@ -119,25 +119,25 @@ def overlap(first: Array, second: Array, weight: Array) -> Overlap:
     return Overlap(row, column, table.data, table.data / (rows[row] + columns[column] - table.data))
 
 
-def agreement(partitions: Sequence[Array], workers: Workers) -> Array:
+def agreement(partitions: Sequence[Array], threads: Threads) -> Array:
     """float64[C, C]: adjusted Rand index of each two partitions int[D], blind to names.
 
-    A document that is NONE in either is left out; 1 if none is left.
+    A document that is NO_CATEGORY in either is left out; 1 if none is left.
     """
     agreed = np.eye(len(partitions))
     for a, b in combinations(range(len(partitions)), 2):
-        workers.check()
-        both = (partitions[a] != NONE) & (partitions[b] != NONE)
+        threads.check()
+        both = (partitions[a] != NO_CATEGORY) & (partitions[b] != NO_CATEGORY)
         agreed[a, b] = agreed[b, a] = ari(partitions[a][both], partitions[b][both]) if both.any() else 1.0
     return agreed
 
 
-def merge(chains: Sequence[Answers], n_known: int, workers: Workers) -> Tally:
+def merge(chains: Sequence[Answers], n_known: int, threads: Threads) -> Tally:
     """The mean over chains of their shares, the reference first, as a tally of SHARES draws."""
-    divisions, counts = carry(chains, n_known, workers)
+    divisions, counts = carry(chains, n_known, threads)
     total = chains[0].shares @ divisions[0]
     for chain, division in zip(chains[1:], divisions[1:], strict=True):
-        workers.check()
+        threads.check()
         total = total + chain.shares @ division
     total.sort_indices()
     document = np.repeat(np.arange(total.shape[0], dtype=np.int32), np.diff(total.indptr))
@@ -146,7 +146,7 @@ def merge(chains: Sequence[Answers], n_known: int, workers: Workers) -> Tally:
     return Tally(SHARES, document[kept], total.indices[kept].astype(np.int64), hits[kept])
 
 
-def carry(chains: Sequence[Answers], n_known: int, workers: Workers) -> tuple[list[csr_array], Array]:
+def carry(chains: Sequence[Answers], n_known: int, threads: Threads) -> tuple[list[csr_array], Array]:
     """How the categories of each chain are divided over the n of all, float64[K_c, n], and which of these count.
 
     Known categories are themselves. A new category is compared with the new ones of one earlier chain after another,
@@ -163,7 +163,7 @@ def carry(chains: Sequence[Answers], n_known: int, workers: Workers) -> tuple[li
         division = lil_array((chain.n_categories, counts.size))
         rest = np.arange(n_known, chain.n_categories)
         for earlier, offset, offered in zip(chains, offsets, kept, strict=False):
-            workers.check()
+            threads.check()
             category, other, share = divide(chain, earlier, rest, offered)
             division[category, other + offset] = share
             counts[other + offset] = True
@@ -190,7 +190,7 @@ def divide(chain: Answers, earlier: Answers, categories: Array, offered: Array) 
     return category, other, shared / np.bincount(category, shared)[category]
 
 
-def stability(corpus: Corpus, consensus: Consensus, chains: Sequence[Answers], workers: Workers) -> tuple[Array, Array]:
+def stability(corpus: Corpus, consensus: Consensus, chains: Sequence[Answers], threads: Threads) -> tuple[Array, Array]:
     """How much of its company a document keeps, float64[D], and a category of its documents, float64[K].
 
     Let J be the Jaccard index of the documents that have a pooled category as their answer, and of those that have one
@@ -199,10 +199,10 @@ def stability(corpus: Corpus, consensus: Consensus, chains: Sequence[Answers], w
     answer. A category's is the mean over chains of its greatest J.
     """
     is_labeled = corpus.labels != UNLABELED
-    pooled = np.where(is_labeled, NONE, consensus.category)
+    pooled = np.where(is_labeled, NO_CATEGORY, consensus.category)
     of_document, of_category = np.zeros(corpus.n_documents), np.zeros(consensus.n_categories)
     for chain in chains:
-        workers.check()
+        threads.check()
         table = overlap(pooled, chain.category, np.ones(pooled.size))
         may_match = (table.first == table.second) | (np.minimum(table.first, table.second) >= corpus.n_known)
         alike = np.zeros((consensus.n_categories, chain.n_categories))
@@ -211,7 +211,7 @@ def stability(corpus: Corpus, consensus: Consensus, chains: Sequence[Answers], w
         document = np.repeat(np.arange(corpus.n_documents), np.diff(chain.shares.indptr))
         kept = chain.shares.data * alike[pooled[document], chain.shares.indices]
         of_document += np.bincount(document, kept, corpus.n_documents)
-    of_document[consensus.category == NONE] = np.nan
+    of_document[consensus.category == NO_CATEGORY] = np.nan
     of_category[~np.isin(np.arange(consensus.n_categories), pooled)] = np.nan
     return np.where(is_labeled, 1.0, of_document / len(chains)), of_category / len(chains)
 

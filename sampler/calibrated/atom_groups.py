@@ -20,7 +20,7 @@ from numba import njit
 from sampler.calibrated.atoms import Atoms
 from sampler.corpus import Array
 from sampler.numerics import streams
-from sampler.numerics.threads import Workers, is_raised
+from sampler.numerics.threads import Threads, is_raised
 
 SLIGHT = 1e-6  # a count below it is what rounding left
 
@@ -83,7 +83,7 @@ def no_gains(n_atoms: int) -> Gains:
 
 def regroup(
     rows: AtomRows, group: Array, prior: Array, powers: Sequence[float], n_sweeps: int, key: np.uint64,
-    gains: Gains | None = None, workers: Workers | None = None,
+    gains: Gains | None = None, threads: Threads | None = None,
 ) -> Array:  # fmt: skip
     """int64[powers, A]: the groups after some Gibbs sweeps at each power, each from the groups at the one before.
 
@@ -91,11 +91,11 @@ def regroup(
     order of their first atoms. `gains` are those of `group`, and then those of the last groups; they save time and
     change nothing.
     """
-    workers, group, gains = workers or Workers(), group.astype(np.int64), gains or no_gains(group.size)
+    threads, group, gains = threads or Threads(), group.astype(np.int64), gains or no_gains(group.size)
     found = np.empty((len(powers), group.size), np.int64)
     for power, after in zip(powers, found, strict=True):
-        sample_groups(*rows, group, prior, power, n_sweeps, key, *gains, workers.stop)
-        workers.check()
+        sample_groups(*rows, group, prior, power, n_sweeps, key, *gains, threads.stop)
+        threads.check()
         old, new = np.unique(group), in_order(group)
         columns = np.full(gains.gain.shape[1], -1)
         columns[new] = group
@@ -203,12 +203,12 @@ def evidence_gain(offsets, words, counts, atom, total, sums, group_total, is_mem
 
 
 def log_target(
-    rows: AtomRows, group: Array, prior: Array, omega: float, workers: Workers | None = None
+    rows: AtomRows, group: Array, prior: Array, omega: float, threads: Threads | None = None
 ) -> float:  # fmt: skip
     """log p(partition) up to a constant: the sum over groups of evidence and omega log Gamma(m_g)."""
-    workers = workers or Workers()
-    log_p = float(target(*rows, group.astype(np.int64), prior, omega, workers.stop))
-    workers.check()
+    threads = threads or Threads()
+    log_p = float(target(*rows, group.astype(np.int64), prior, omega, threads.stop))
+    threads.check()
     return log_p
 
 

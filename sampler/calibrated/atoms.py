@@ -19,17 +19,16 @@ from numba import njit
 
 from sampler.calibrated.bags import Bags
 from sampler.corpus import Array
-from sampler.lbpl_ntm.blocked.arrays import padded
 from sampler.numerics import simd, streams
-from sampler.numerics.simd import LANES
+from sampler.numerics.simd import LANES, padded
 from sampler.numerics.streams import Step
-from sampler.numerics.threads import Workers, is_raised
+from sampler.numerics.threads import Threads, is_raised
 
 N_BATCHES = 8  # of a sweep; with one, neighbors swap places for ever; more gain nothing
 K_MEANS_ROUNDS = 4
 NEGLIGIBLE = 40.0  # nats: what is less likely by so much is not drawn in the life of a corpus
 TINY = 1e-300
-PIECE, COLUMNS = 512, 64  # documents that a worker takes at once, where each is compared with so many atoms
+PIECE, COLUMNS = 512, 64  # documents that a thread takes at once, where each is compared with so many atoms
 AT_ONCE = 2_000_000  # numbers whose logarithms are taken without a look at the flag
 
 
@@ -41,17 +40,17 @@ class Atoms(NamedTuple):
     size: Array  # float64[A], m_a, documents
 
 
-def share(workers: Workers, size: int, n_columns: int, kernel: Callable[..., None], *arguments: Any) -> None:
-    """Let the workers call kernel(*arguments, first, end) for all ranges of documents, numbers below size.
+def share(threads: Threads, size: int, n_columns: int, kernel: Callable[..., None], *arguments: Any) -> None:
+    """Let the threads call kernel(*arguments, first, end) for all ranges of documents, numbers below size.
 
     The more columns a document is compared with, the fewer are taken at once: between two pieces the flag is seen.
     """
     piece = max(PIECE * COLUMNS // max(n_columns, COLUMNS), 1)
     pieces = [(first, min(first + piece, size)) for first in range(0, size, piece)]
-    workers.share(lambda worker, first, end: kernel(*arguments, first, end), pieces)
+    threads.share(lambda thread, first, end: kernel(*arguments, first, end), pieces)
 
 
-def seed_atoms(bags: Bags, unit_rows: Array, n_atoms: int, key: np.uint64, workers: Workers) -> Array:
+def seed_atoms(bags: Bags, unit_rows: Array, n_atoms: int, key: np.uint64, threads: Threads) -> Array:
     """int32[D]: atoms of documents by spherical k-means over rows of length 1, float32[E].
 
     Each center is a document drawn with probability proportional to (1 - s)^2, where s is its cosine to the nearest
@@ -69,14 +68,14 @@ def seed_atoms(bags: Bags, unit_rows: Array, n_atoms: int, key: np.uint64, worke
         center = min(int(drawn), bags.n_documents - 1)
         own = slice(bags.offsets[center], bags.offsets[center + 1])
         column[bags.words[own]] = unit_rows[own]
-        share(workers, bags.n_documents, 1, approach_center, *rows, column, atom, cosine, nearest)
+        share(threads, bags.n_documents, 1, approach_center, *rows, column, atom, cosine, nearest)
         column[bags.words[own]] = 0.0
     even = np.zeros(n_atoms, np.float32)
     for _ in range(K_MEANS_ROUNDS):
         centers = simd.aligned((bags.n_words, padded(n_atoms)), np.float32)
-        add_rows(bags.offsets, bags.words, unit_rows, nearest, centers, workers.stop)
-        scale_columns(centers, workers.stop)
-        share(workers, bags.n_documents, n_atoms, find_best, *rows, centers, even, nearest)
+        add_rows(bags.offsets, bags.words, unit_rows, nearest, centers, threads.stop)
+        scale_columns(centers, threads.stop)
+        share(threads, bags.n_documents, n_atoms, find_best, *rows, centers, even, nearest)
     return nearest
 
 
@@ -118,18 +117,18 @@ def add_rows(offsets, words, values, atom, table, stop):
             table[words[e], atom[d]] += values[e]
 
 
-def count(bags: Bags, values: Array, atom: Array, n_atoms: int, workers: Workers | None = None) -> Atoms:
+def count(bags: Bags, values: Array, atom: Array, n_atoms: int, threads: Threads | None = None) -> Atoms:
     """The counts of n_atoms atoms under an assignment int32[D]; empty documents count for nothing."""
-    workers, words = workers or Workers(), np.zeros((bags.n_words, n_atoms), np.float32)
-    add_rows(bags.offsets, bags.words, values, atom, words, workers.stop)
-    workers.check()
+    threads, words = threads or Threads(), np.zeros((bags.n_words, n_atoms), np.float32)
+    add_rows(bags.offsets, bags.words, values, atom, words, threads.stop)
+    threads.check()
     total = np.bincount(np.repeat(atom, np.diff(bags.offsets)), values, minlength=n_atoms).astype(np.float64)
     size = np.bincount(atom[~bags.is_empty], minlength=n_atoms).astype(np.float64)
     return Atoms(words, total, size)
 
 
 def settle(
-    bags: Bags, values: Array, atom: Array, prior: Array, n_sweeps: int, address: tuple[int, int], workers: Workers
+    bags: Bags, values: Array, atom: Array, prior: Array, n_sweeps: int, address: tuple[int, int], threads: Threads
 ) -> Array:
     """int32[D]: the atoms after the sweeps, numbered without a gap; `atom` is where the documents start.
 
@@ -138,12 +137,12 @@ def settle(
     O(sweeps (E A + V A)) time.
     """
     atom, n_atoms = atom.copy(), int(atom.max(initial=0)) + 1
-    counts = count(bags, values, atom, n_atoms, workers)
+    counts = count(bags, values, atom, n_atoms, threads)
     length = np.bincount(bags.document, values, minlength=bags.n_documents)
     rows = (bags.offsets, bags.words, values)
     logs = simd.aligned((bags.n_words, padded(n_atoms)), np.float32)
     smoothing, all_smoothing = prior.astype(np.float32), float(prior.sum())
-    for some in workers.slices(bags.n_words, AT_ONCE // n_atoms):
+    for some in threads.slices(bags.n_words, AT_ONCE // n_atoms):
         logs[some, :n_atoms] = np.log(counts.words[some] + smoothing[some, None])
     with_words = np.flatnonzero(~bags.is_empty)
     for sweep in range(n_sweeps):
@@ -156,11 +155,11 @@ def settle(
             log_total = np.log(all_smoothing + np.maximum(counts.total, 0.0))
             log_size = np.log(np.maximum(counts.size, TINY))
             share(
-                workers, batch.size, n_atoms, choose_atoms, *rows, length, batch, atom,
+                threads, batch.size, n_atoms, choose_atoms, *rows, length, batch, atom,
                 *counts, logs, log_total, log_size, smoothing, all_smoothing, key, chosen,
             )  # fmt: skip
-            move(*rows, length, batch, chosen, atom, *counts, smoothing, logs, workers.stop)
-            workers.check()
+            move(*rows, length, batch, chosen, atom, *counts, smoothing, logs, threads.stop)
+            threads.check()
     return without_gaps(atom, with_words)
 
 
@@ -237,16 +236,16 @@ def move(offsets, words, values, length, batch, chosen, atom, counts, total, siz
             logs[w, new] = math.log(counts[w, new] + smoothing[w])
 
 
-def assign(bags: Bags, values: Array, atoms: Atoms, prior: Array, workers: Workers) -> Array:
+def assign(bags: Bags, values: Array, atoms: Atoms, prior: Array, threads: Threads) -> Array:
     """int32[D]: the most likely atom, under beta_w float64[V], of documents that are in none; 0 for empty ones."""
     n_atoms = atoms.size.size
     logs = simd.aligned((bags.n_words, padded(n_atoms)), np.float32)
     smoothing, log_total = prior.astype(np.float32), np.log(prior.sum() + atoms.total)
-    for some in workers.slices(bags.n_words, AT_ONCE // n_atoms):
+    for some in threads.slices(bags.n_words, AT_ONCE // n_atoms):
         logs[some, :n_atoms] = np.log(atoms.words[some] + smoothing[some, None]) - log_total
     log_size = np.log(np.maximum(atoms.size, 1e-9)).astype(np.float32)
     found = np.zeros(bags.n_documents, np.int32)
-    share(workers, bags.n_documents, n_atoms, find_best, bags.offsets, bags.words, values, logs, log_size, found)
+    share(threads, bags.n_documents, n_atoms, find_best, bags.offsets, bags.words, values, logs, log_size, found)
     return found
 
 

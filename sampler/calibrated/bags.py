@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from sampler.corpus import Array, Corpus
-from sampler.lbpl_ntm.blocked.arrays import sorted_words
+from sampler.numerics.ragged import sorted_words
 
 WEIGHTINGS = 2  # of effective counts: flat, and by inverse document frequency
 

@@ -13,22 +13,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sampler.answers.consensus import NONE
+from sampler.answers.tally import Tally, no_tally, with_answers
+from sampler.archive import CheckpointError, pack, smallest, unpack
 from sampler.calibrated import granularity
 from sampler.calibrated.atom_groups import AtomRows, Gains, atom_rows, log_target, no_gains, regroup
 from sampler.calibrated.atoms import assign, count
 from sampler.calibrated.bags import select, word_prior
 from sampler.calibrated.granularity import Scores, Setting
 from sampler.calibrated.steps import Arrays, Calibration
-from sampler.corpus import UNLABELED, Array, Corpus, fingerprint
+from sampler.corpus import NO_CATEGORY, UNLABELED, Array, Corpus, fingerprint
 from sampler.digest import next_digest
 from sampler.hyperparameters import CalibratedHyperparameters
-from sampler.lbpl_ntm.chain import with_answers
-from sampler.lbpl_ntm.checkpoint import CheckpointError, pack, unpack
-from sampler.lbpl_ntm.state import Tally, no_tally, smallest
 from sampler.numerics import streams
 from sampler.numerics.streams import Step
-from sampler.numerics.threads import Workers
+from sampler.numerics.threads import Threads
 
 FIRST_CHAIN_RUN = 1_000  # in the streams, of a chain's own start; those of the calibration come before
 RATE_PRIOR = (1.0, 0.25)  # of the Beta distribution of how surely categories are found, or groups are categories
@@ -68,14 +66,14 @@ class CalibratedState:
     atoms: dict[tuple[int, bool, float], Grouped]  # by weighting, background and smoothing
     groups: dict[int, Array]  # of each kept setting, int64[A]
     members: list[Array] = field(default_factory=list)  # new documents of each new identity when it was first seen
-    setting: int = NONE  # of the last sweep
+    setting: int = NO_CATEGORY  # of the last sweep
     identity: Array = field(default_factory=lambda: np.empty(0, np.int64))  # of the slots of the last sweep
     gains: dict[int, Gains] = field(default_factory=dict)  # of each kept setting; to save time alone
 
 
 def start(
     corpus: Corpus, hyperparameters: CalibratedHyperparameters, calibrated: Calibration, seed: int, chain: int,
-    workers: Workers,
+    threads: Threads,
 ) -> CalibratedState:  # fmt: skip
     """A chain before its first sweep, with a start of its own."""
     mark = fingerprint(corpus)
@@ -86,46 +84,46 @@ def start(
     part, address = calibrated.new_side, (seed, FIRST_CHAIN_RUN + chain)
     if part.documents.size == 0:
         return state
-    seeds = granularity.start_atoms(part, corpus.n_known, hyperparameters, address, workers)
+    seeds = granularity.start_atoms(part, corpus.n_known, hyperparameters, address, threads)
     for s in calibrated.kept:
         setting = calibrated.settings[s]
         if setting.atoms not in state.atoms:
             values = calibrated.values[setting.weighting][part.entries]
             own, rows = granularity.settled(
-                part, values, seeds, setting.smoothing, setting.has_background, hyperparameters, address, workers
+                part, values, seeds, setting.smoothing, setting.has_background, hyperparameters, address, threads
             )
             prior = word_prior(rows.word_totals, setting.smoothing, setting.has_background)
-            state.atoms[setting.atoms] = Grouped(spread(calibrated, own, setting, workers), rows, prior)
+            state.atoms[setting.atoms] = Grouped(spread(calibrated, own, setting, threads), rows, prior)
     powers = sorted(hyperparameters.powers)
     pairs = [(grouped.rows, grouped.prior) for grouped in state.atoms.values()]
-    groups = dict(zip(state.atoms, granularity.group_all(pairs, powers, address, workers), strict=True))
+    groups = dict(zip(state.atoms, granularity.group_all(pairs, powers, address, threads), strict=True))
     for s in calibrated.kept:
         setting = calibrated.settings[s]
         state.groups[int(s)] = groups[setting.atoms][powers.index(setting.power)]
     return state
 
 
-def spread(calibrated: Calibration, own: Array, setting: Setting, workers: Workers) -> Array:
+def spread(calibrated: Calibration, own: Array, setting: Setting, threads: Threads) -> Array:
     """int64[D]: the atoms of the new side's documents, and for all others the most likely ones."""
     bags, part, values = calibrated.bags, calibrated.new_side, calibrated.values[setting.weighting]
-    counts = count(select(bags, part.documents)[0], values[part.entries], own, int(own.max()) + 1, workers)
+    counts = count(select(bags, part.documents)[0], values[part.entries], own, int(own.max()) + 1, threads)
     prior = word_prior(counts.words.sum(axis=1, dtype=np.float64), setting.smoothing, setting.has_background)
-    atom = assign(bags, values, counts, prior, workers).astype(np.int64)
+    atom = assign(bags, values, counts, prior, threads).astype(np.int64)
     atom[part.documents] = own
     return atom
 
 
 def sweep(
-    corpus: Corpus, calibrated: Calibration, state: CalibratedState, workers: Workers | None = None
+    corpus: Corpus, calibrated: Calibration, state: CalibratedState, threads: Threads | None = None
 ) -> Draw:  # fmt: skip
     """Draw a setting, sweep its groups, and name them by the documents that they share with groups seen before.
 
-    Without workers nothing interrupts it. A state whose sweep was Interrupted is of no more use.
+    Without threads nothing interrupts it. A state whose sweep was Interrupted is of no more use.
     """
     state.n_sweeps += 1
     if not state.groups:
         state.digest = next_digest(state.digest, [], 0.0, 0.0)
-        return Draw(state.n_sweeps, corpus.n_known, 0, 0, 0.0, NONE)
+        return Draw(state.n_sweeps, corpus.n_known, 0, 0, 0.0, NO_CATEGORY)
     u = streams.uniform(streams.stream(state.seed, state.chain, state.n_sweeps, Step.SETTINGS), 0)
     state.setting = int(
         calibrated.kept[streams.pick(calibrated.scores.weight[calibrated.kept], calibrated.kept.size, u)]
@@ -135,14 +133,14 @@ def sweep(
     key = streams.stream(state.seed, state.chain, state.n_sweeps, Step.GROUPS)
     group = state.groups[state.setting]
     gains = state.gains.setdefault(state.setting, no_gains(group.size))
-    group = regroup(grouped.rows, group, grouped.prior, [setting.power], 1, key, gains, workers)[0]
+    group = regroup(grouped.rows, group, grouped.prior, [setting.power], 1, key, gains, threads)[0]
     state.groups[state.setting] = group
     state.identity = np.concatenate([np.arange(corpus.n_known), name_groups(corpus, calibrated, state)])
     state.digest = next_digest(state.digest, [group, state.identity], 0.0, 0.0)
     answers = document_categories(corpus, calibrated, state)
     sizes = np.bincount(answers[answers >= corpus.n_known] - corpus.n_known, minlength=int(group.max()) + 1)
     n_held = granularity.n_that_count(sizes)
-    log_p = log_target(grouped.rows, group, grouped.prior, setting.power, workers)
+    log_p = log_target(grouped.rows, group, grouped.prior, setting.power, threads)
     n_new = true_number(n_held, corpus.n_known, calibrated.scores, state)
     return Draw(state.n_sweeps, corpus.n_known + n_held, n_new, n_held, log_p, state.setting)
 
@@ -171,7 +169,7 @@ def name_groups(corpus: Corpus, calibrated: Calibration, state: CalibratedState)
     documents = calibrated.new_side.documents
     group_of = state.groups[state.setting][state.atoms[setting.atoms].atom[documents]]
     n_groups = int(state.groups[state.setting].max()) + 1
-    identity = np.full(n_groups, NONE, np.int64)
+    identity = np.full(n_groups, NO_CATEGORY, np.int64)
     if state.members:
         seen = np.repeat(np.arange(len(state.members)), [member.size for member in state.members])
         shared = np.zeros((n_groups, len(state.members)))
@@ -180,9 +178,9 @@ def name_groups(corpus: Corpus, calibrated: Calibration, state: CalibratedState)
         jaccard = shared / (sizes[:, None] + np.bincount(seen)[None, :] - shared)
         group, other = np.nonzero(jaccard >= granularity.SAME)
         for i in np.argsort(-jaccard[group, other], kind="stable"):
-            if identity[group[i]] == NONE and corpus.n_known + other[i] not in identity:
+            if identity[group[i]] == NO_CATEGORY and corpus.n_known + other[i] not in identity:
                 identity[group[i]] = corpus.n_known + other[i]
-    for g in np.flatnonzero(identity == NONE):
+    for g in np.flatnonzero(identity == NO_CATEGORY):
         identity[g] = state.n_born
         state.n_born += 1
         state.members.append(np.flatnonzero(group_of == g))
@@ -190,20 +188,20 @@ def name_groups(corpus: Corpus, calibrated: Calibration, state: CalibratedState)
 
 
 def document_categories(corpus: Corpus, calibrated: Calibration, state: CalibratedState) -> Array:
-    """int32[D]: the slot that each unlabeled document is in after this sweep, NONE for the rest.
+    """int32[D]: the slot that each unlabeled document is in after this sweep, NO_CATEGORY for the rest.
 
     Known categories have the first slots, groups the ones behind.
     """
     is_asked = (corpus.labels == UNLABELED) & ~calibrated.bags.is_empty
     learned = calibrated.learned
     if not state.groups:
-        return np.where(is_asked, learned.category, NONE).astype(np.int32)
+        return np.where(is_asked, learned.category, NO_CATEGORY).astype(np.int32)
     setting = calibrated.settings[state.setting]
     atom = state.atoms[setting.atoms].atom
     group = corpus.n_known + state.groups[state.setting][atom]
     key = streams.stream(state.seed, state.chain, state.n_sweeps, Step.CALIBRATED_DOCUMENTS)
     is_known = streams.numbers_of(key, np.arange(corpus.n_documents)) < learned.known
-    return np.where(is_asked, np.where(is_known, learned.category, group), NONE).astype(np.int32)
+    return np.where(is_asked, np.where(is_known, learned.category, group), NO_CATEGORY).astype(np.int32)
 
 
 def keep(corpus: Corpus, calibrated: Calibration, state: CalibratedState) -> None:
@@ -242,17 +240,17 @@ def dump(state: CalibratedState) -> bytes:
 
 
 def load(
-    corpus: Corpus, calibrated: Calibration, data: bytes, workers: Workers | None = None
+    corpus: Corpus, calibrated: Calibration, data: bytes, threads: Threads | None = None
 ) -> CalibratedState:  # fmt: skip
     """The state that was dumped. Raises CheckpointError for another corpus or damaged bytes.
 
-    Without workers nothing interrupts it.
+    Without threads nothing interrupts it.
     """
     facts, arrays = unpack(data)
     if facts["corpus"] != fingerprint(corpus):
         raise CheckpointError("the checkpoint belongs to another corpus")
     try:
-        state = restored(calibrated, facts, arrays, workers or Workers())
+        state = restored(calibrated, facts, arrays, threads or Threads())
         check(corpus, calibrated, state)
     except (KeyError, IndexError, ValueError) as error:
         raise CheckpointError(f"the checkpoint does not fit: {error!r}") from error
@@ -260,7 +258,7 @@ def load(
 
 
 def restored(
-    calibrated: Calibration, facts: Mapping[str, Any], arrays: Arrays, workers: Workers
+    calibrated: Calibration, facts: Mapping[str, Any], arrays: Arrays, threads: Threads
 ) -> CalibratedState:  # fmt: skip
     """The state of these facts and arrays; the atoms' counts are counted again."""
     part = calibrated.new_side
@@ -269,7 +267,7 @@ def restored(
         atom = arrays[f"atom_{i}"].astype(np.int64)
         own = atom[part.documents].astype(np.int32)
         values = calibrated.values[weighting][part.entries]
-        counts = count(part.bags, values, own, int(own.max(initial=0)) + 1, workers)
+        counts = count(part.bags, values, own, int(own.max(initial=0)) + 1, threads)
         rows = atom_rows(counts)
         prior = word_prior(rows.word_totals, smoothing, has_background)
         atoms[weighting, has_background, smoothing] = Grouped(atom, rows, prior)

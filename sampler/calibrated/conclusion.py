@@ -12,7 +12,7 @@ from sampler.calibrated.refinement import consensus_of, refine
 from sampler.calibrated.steps import Calibration
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.hyperparameters import CalibratedHyperparameters
-from sampler.numerics.threads import Workers
+from sampler.numerics.threads import Threads
 
 DOUBTFUL = 0.5  # a label with less probability is listed by the audit
 
@@ -38,20 +38,20 @@ class Conclusion(NamedTuple):
 
 def conclude(
     corpus: Corpus, hyperparameters: CalibratedHyperparameters, calibrated: Calibration,
-    states: list[CalibratedState], traces: Mapping[str, Array], workers: Workers,
+    states: list[CalibratedState], traces: Mapping[str, Array], threads: Threads,
 ) -> Conclusion:  # fmt: skip
     """Pool the chains, refine the categories that they agree on, and judge how far they can be trusted.
 
     `traces` has kept draws float64[C, S] of quantities by name.
     """
-    pooled = pooling.pool(corpus, [state.tally for state in states], workers)
+    pooled = pooling.pool(corpus, [state.tally for state in states], threads)
     refined = refine(
         calibrated.bags, corpus.labels, pooled.consensus.category, pooled.consensus.n_categories, hyperparameters,
-        calibrated.seed, workers,
+        calibrated.seed, threads,
     )  # fmt: skip
     consensus, column = consensus_of(refined, corpus.labels, corpus.n_known)
-    chains = pooling.read_all(corpus, [state.tally for state in states], workers)
-    stability, category_stability = pooling.stability(corpus, consensus, chains, workers)
+    chains = pooling.read_all(corpus, [state.tally for state in states], threads)
+    stability, category_stability = pooling.stability(corpus, consensus, chains, threads)
     consensus = reckon_with(consensus, corpus.n_known, category_stability, calibrated.scores.blind_share)
     answered = pooled._replace(consensus=consensus, stability=stability, category_stability=category_stability)
     verdict = pooling.verdict(answered, traces)
@@ -79,7 +79,7 @@ def reckon_with(consensus: Consensus, n_known: int, category_stability: Array, b
     by_chains = 2.0 * jaccard / (1.0 + jaccard)
     by_labels = np.ones(consensus.n_categories)
     by_labels[n_known:] = by_chains[n_known:] if np.isnan(blind_share) else blind_share
-    chance = np.append((by_chains + by_labels) / 2.0, 1.0)  # NONE takes the last one
+    chance = np.append((by_chains + by_labels) / 2.0, 1.0)  # NO_CATEGORY takes the last one
     return consensus._replace(
         probability=consensus.probability * chance[consensus.category],
         runner_up_probability=consensus.runner_up_probability * chance[consensus.runner_up],

@@ -26,7 +26,7 @@ from sampler.corpus import UNLABELED, Array
 from sampler.hyperparameters import CalibratedHyperparameters
 from sampler.numerics import streams
 from sampler.numerics.streams import Step
-from sampler.numerics.threads import Workers
+from sampler.numerics.threads import Threads
 
 KNOWN, NEW = 0, 1  # the sides
 VARIANTS = ((0, False), (1, False), (0, True))  # weightings, and whether the prior of words holds the background
@@ -86,35 +86,35 @@ def n_seeds(n_documents: int, n_known: int, hyperparameters: CalibratedHyperpara
 
 
 def start_atoms(
-    part: Side, n_known: int, hyperparameters: CalibratedHyperparameters, address: tuple[int, int], workers: Workers
+    part: Side, n_known: int, hyperparameters: CalibratedHyperparameters, address: tuple[int, int], threads: Threads
 ) -> Array:
     """int32[n]: the atoms that k-means gives to the documents of a side, which every setting starts from."""
     n_atoms = n_seeds(part.documents.size, n_known, hyperparameters)
     key = streams.stream(*address, 0, Step.ATOM_SEEDS)
-    return seed_atoms(part.bags, tf_idf(part.bags), n_atoms, key, workers)
+    return seed_atoms(part.bags, tf_idf(part.bags), n_atoms, key, threads)
 
 
 def settled(
     part: Side, values: Array, seeds: Array, smoothing: float, has_background: bool,
-    hyperparameters: CalibratedHyperparameters, address: tuple[int, int], workers: Workers,
+    hyperparameters: CalibratedHyperparameters, address: tuple[int, int], threads: Threads,
 ) -> tuple[Array, AtomRows]:  # fmt: skip
     """The atoms int32[n] of a side's documents, and their counts; `values` are its effective counts float32[E]."""
     prior = word_prior(word_totals(part.bags, values), smoothing, has_background)
-    atom = settle(part.bags, values, seeds, prior, hyperparameters.n_atom_sweeps, address, workers)
-    return atom, atom_rows(count(part.bags, values, atom, int(atom.max(initial=0)) + 1, workers))
+    atom = settle(part.bags, values, seeds, prior, hyperparameters.n_atom_sweeps, address, threads)
+    return atom, atom_rows(count(part.bags, values, atom, int(atom.max(initial=0)) + 1, threads))
 
 
 def group_by_power(
-    rows: AtomRows, prior: Array, powers: list[float], address: tuple[int, int], workers: Workers
+    rows: AtomRows, prior: Array, powers: list[float], address: tuple[int, int], threads: Threads
 ) -> Array:
     """int64[powers, A]: groups of atoms at each power, each from those of the power before; at first all are apart."""
     key = streams.stream(*address, 0, Step.GROUPS)
-    return regroup(rows, np.arange(rows.size.size), prior, powers, REGROUPINGS, key, workers=workers)
+    return regroup(rows, np.arange(rows.size.size), prior, powers, REGROUPINGS, key, threads=threads)
 
 
 def group_side(
     part: Side, values: Array, has_background: bool, n_known: int, hyperparameters: CalibratedHyperparameters,
-    address: tuple[int, int], workers: Workers,
+    address: tuple[int, int], threads: Threads,
 ) -> Array:  # fmt: skip
     """uint16[smoothings powers, n]: the groups of a side's documents under all settings of one variant.
 
@@ -122,9 +122,9 @@ def group_side(
     """
     if part.documents.size == 0:
         return np.zeros((len(hyperparameters.smoothings) * len(hyperparameters.powers), 0), np.uint16)
-    seeds = start_atoms(part, n_known, hyperparameters, address, workers)
+    seeds = start_atoms(part, n_known, hyperparameters, address, threads)
     made = [
-        settled(part, values, seeds, smoothing, has_background, hyperparameters, address, workers)
+        settled(part, values, seeds, smoothing, has_background, hyperparameters, address, threads)
         for smoothing in hyperparameters.smoothings
     ]
     powers = sorted(hyperparameters.powers)
@@ -132,21 +132,21 @@ def group_side(
         (rows, word_prior(rows.word_totals, smoothing, has_background))
         for smoothing, (_, rows) in zip(hyperparameters.smoothings, made, strict=True)
     ]
-    groups = group_all(pairs, powers, address, workers)
+    groups = group_all(pairs, powers, address, threads)
     return np.concatenate([g[:, atom] for g, (atom, _) in zip(groups, made, strict=True)]).astype(np.uint16)
 
 
 def group_all(
-    pairs: list[tuple[AtomRows, Array]], powers: list[float], address: tuple[int, int], workers: Workers
+    pairs: list[tuple[AtomRows, Array]], powers: list[float], address: tuple[int, int], threads: Threads
 ) -> list[Array]:
     """int64[powers, A] for atoms and their prior of words: groups at each power, made at the same time."""
     found: list[Array] = [np.empty(0)] * len(pairs)
 
-    def group(worker: int, first: int, end: int) -> None:
+    def group(thread: int, first: int, end: int) -> None:
         for i in range(first, end):
-            found[i] = group_by_power(*pairs[i], powers, address, workers)
+            found[i] = group_by_power(*pairs[i], powers, address, threads)
 
-    workers.share(group, [(i, i + 1) for i in range(len(pairs))])
+    threads.share(group, [(i, i + 1) for i in range(len(pairs))])
     return found
 
 
@@ -172,18 +172,18 @@ class Scores(NamedTuple):
 
 def score(
     known: list[Array], labels: Array, n_known: int, new: list[Array], hyperparameters: CalibratedHyperparameters,
-    workers: Workers | None = None,
+    threads: Threads | None = None,
 ) -> Scores:  # fmt: skip
     """Score all settings by their groups int[S, n] from each start: of labeled documents, and of the new side."""
-    workers = workers or Workers()
+    threads = threads or Threads()
     all_settings = settings(hyperparameters)
     can_tell = n_known > 1 and labels.size > 0  # one category alone is given back best by never parting anything
     given_back, stability = np.zeros(len(all_settings)), np.zeros(len(all_settings))
     for s in range(len(all_settings)):
-        workers.check()
+        threads.check()
         if can_tell:
             given_back[s] = np.mean([balanced(labels, groups[s], n_known) for groups in known])
-        stability[s] = agreement([groups[s] for groups in new], workers)
+        stability[s] = agreement([groups[s] for groups in new], threads)
     power = np.array([setting.power for setting in all_settings])
     total = (
         given_back
@@ -198,7 +198,7 @@ def score(
     found, parts, right = (np.zeros((total.size, len(known)), kind) for kind in (np.int64, np.int64, np.float64))
     for i, groups in enumerate(known):
         for s in kept:
-            workers.check()
+            threads.check()
             found[s, i], parts[s, i], right[s, i] = come_back(labels, groups[s], n_known)
     return Scores(given_back, stability, total, weight / weight.sum(), found, parts, right)
 
@@ -242,15 +242,15 @@ def balanced(labels: Array, groups: Array, n_known: int) -> float:
     return float((nmi + rand) / 2.0)
 
 
-def agreement(partitions: list[Array], workers: Workers | None = None) -> float:
+def agreement(partitions: list[Array], threads: Threads | None = None) -> float:
     """Mean adjusted Rand index over pairs of starts; 0 for a pair of which one leaves everything together.
 
     A setting that never parts anything agrees with itself for no reason.
     """
-    workers, found = workers or Workers(), []
+    threads, found = threads or Threads(), []
     for i, first in enumerate(partitions):
         for second in partitions[:i]:
-            workers.check()
+            threads.check()
             is_parted = first.size > 0 and first.min() < first.max() and second.min() < second.max()
             found.append(ari(first, second) if is_parted else 0.0)
     return float(np.mean(found))

@@ -28,7 +28,7 @@ from sampler.calibrated.logistic_regression import (
 from sampler.corpus import UNLABELED, Array
 from sampler.hyperparameters import CalibratedHyperparameters
 from sampler.numerics.streams import Step, chosen
-from sampler.numerics.threads import Workers
+from sampler.numerics.threads import Threads
 
 BLOCK = 10  # documents of like score that are judged together: of fewer, none may bear a label by chance
 ATOM_SCALE = 0.69  # length of the part of a row that tells a document's atoms; that of its words is 1
@@ -45,7 +45,7 @@ class Propensity(NamedTuple):
 
 def propensity(
     bags: Bags, labels: Array, n_known: int, atoms: list[Array], hyperparameters: CalibratedHyperparameters,
-    seed: int, workers: Workers,
+    seed: int, threads: Threads,
 ) -> Propensity:  # fmt: skip
     """Learn the propensities of D documents from their words and their atoms, some arrays int[D]."""
     is_labeled = labels != UNLABELED
@@ -60,9 +60,9 @@ def propensity(
     trained = trained_on(is_labeled, bags.is_empty, hyperparameters.sample_size, seed)
     weights = no_weights(rows, n_known + 1, hyperparameters.n_folds)
     probability = cross_fit(
-        rows, target, n_known + 1, trained, fold, hyperparameters.known_penalty, 0.0, weights, workers
+        rows, target, n_known + 1, trained, fold, hyperparameters.known_penalty, 0.0, weights, threads
     ).astype(np.float64)
-    category = among_known(rows, labels, n_known, trained & is_labeled, hyperparameters, workers)
+    category = among_known(rows, labels, n_known, trained & is_labeled, hyperparameters, threads)
     labeled = calibrated(1.0 - probability[:, n_known], is_labeled, ~bags.is_empty)
     rate = labeling_rate(labeled[~bags.is_empty], is_labeled[~bags.is_empty])
     known = np.minimum(labeled / rate, MOST_SURE)
@@ -76,16 +76,16 @@ def propensity(
 
 def among_known(
     rows: Rows, labels: Array, n_known: int, trained: Array, hyperparameters: CalibratedHyperparameters,
-    workers: Workers,
+    threads: Threads,
 ) -> Array:  # fmt: skip
     """int64[D]: which known category it is, if it is one, as the labeled documents bool[D] `trained` have it."""
     documents = np.flatnonzero(trained)
     weights, target = no_weights(rows, n_known, 1)[0], labels[documents].astype(np.int64)
     given = penalties(target, n_known, hyperparameters.category_penalty, hyperparameters.balance)
-    fit(*rows[:3], documents, target, n_known, given, weights, workers.stop)
+    fit(*rows[:3], documents, target, n_known, given, weights, threads.stop)
     probability = np.zeros((labels.size, n_known), np.float32)
-    predict(*rows[:3], np.arange(labels.size), weights, probability, workers.stop)
-    workers.check()
+    predict(*rows[:3], np.arange(labels.size), weights, probability, threads.stop)
+    threads.check()
     return np.asarray(probability.argmax(axis=1))
 
 

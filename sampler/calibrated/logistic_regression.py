@@ -13,11 +13,10 @@ import numpy as np
 from numba import njit
 
 from sampler.corpus import Array
-from sampler.lbpl_ntm.blocked.arrays import padded
 from sampler.numerics import simd, streams
-from sampler.numerics.simd import LANES
+from sampler.numerics.simd import LANES, padded
 from sampler.numerics.streams import Step
-from sampler.numerics.threads import Workers, is_raised
+from sampler.numerics.threads import Threads, is_raised
 
 HISTORY = 8  # pairs of steps and changes of the gradient that BFGS remembers
 MAX_ITERATIONS = 80
@@ -64,7 +63,7 @@ def no_weights(rows: Rows, n_targets: int, n_folds: int) -> Array:
 
 def cross_fit(
     rows: Rows, target: Array, n_targets: int, trained: Array, fold: Array, penalty: float, balance: float,
-    weights: Array, workers: Workers,
+    weights: Array, threads: Threads,
 ) -> Array:  # fmt: skip
     """float32[D, T]: probabilities of the targets, each document's by the fit that left out its fold.
 
@@ -74,15 +73,15 @@ def cross_fit(
     """
     probabilities = np.zeros((target.size, n_targets), np.float32)
 
-    def fit_fold(worker: int, first: int, end: int) -> None:
+    def fit_fold(thread: int, first: int, end: int) -> None:
         for f in range(first, end):
             learned, judged = np.flatnonzero(trained & (fold != f)), np.flatnonzero(fold == f)
             told = target[learned].astype(np.int64)
             given = penalties(told, n_targets, penalty, balance)
-            fit(*rows[:3], learned, told, n_targets, given, weights[f], workers.stop)
-            predict(*rows[:3], judged, weights[f], probabilities, workers.stop)
+            fit(*rows[:3], learned, told, n_targets, given, weights[f], threads.stop)
+            predict(*rows[:3], judged, weights[f], probabilities, threads.stop)
 
-    workers.share(fit_fold, [(f, f + 1) for f in range(len(weights))])
+    threads.share(fit_fold, [(f, f + 1) for f in range(len(weights))])
     return probabilities
 
 

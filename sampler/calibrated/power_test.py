@@ -6,16 +6,15 @@ which do not depend on labels, and the answer is looked at where the labels tell
 
 import numpy as np
 
-from sampler.answers.consensus import NONE
 from sampler.calibrated import chain as calibrated_chain
 from sampler.calibrated import steps
 from sampler.calibrated.bags import bag
 from sampler.calibrated.chain import CalibratedState
 from sampler.calibrated.conclusion import Conclusion, conclude
 from sampler.calibrated.steps import Arrays, Calibration
-from sampler.corpus import UNLABELED, Array, Corpus
+from sampler.corpus import NO_CATEGORY, UNLABELED, Array, Corpus
 from sampler.hyperparameters import CalibratedHyperparameters
-from sampler.numerics.threads import Workers
+from sampler.numerics.threads import Threads
 
 FEWEST_KNOWN = 2  # with fewer no category is left that says how fine to be
 N_SWEEPS, BURN_IN = 20, 5  # of the one chain
@@ -30,31 +29,31 @@ def hide(corpus: Corpus, category: int) -> Corpus:
 
 def power_step(
     corpus: Corpus, hyperparameters: CalibratedHyperparameters, seed: int, runs: list[Arrays], category: int,
-    workers: Workers,
+    threads: Threads,
 ) -> Arrays:  # fmt: skip
     """How a known category is found again from the atoms of `runs` once its labels are hidden; scalars by name.
 
     Of its documents with a word, and those of other labels:
     `found`        float64, Jaccard index of the category with the new one that is most like it; see `likeness`
     `recall`       float64, share of the hidden documents in that new category
-    `taken_for`    int64, the known category, as the whole corpus numbers them, with most of them; NONE if none has any
+    `taken_for`    int64, the known category with most of them, as the whole corpus numbers it, or NO_CATEGORY
     `taken`        float64, share of the hidden documents in it
     `probability`  float64, share of the kept draws in which a new category has at least half of them
     """
     hidden_corpus = hide(corpus, category)
-    done = steps.all_steps(hidden_corpus, hyperparameters, seed, runs, workers)
-    calibration = steps.read(hidden_corpus, hyperparameters, seed, done, workers)
+    done = steps.all_steps(hidden_corpus, hyperparameters, seed, runs, threads)
+    calibration = steps.read(hidden_corpus, hyperparameters, seed, done, threads)
     hidden = np.flatnonzero((corpus.labels == category) & ~bag(corpus).is_empty)
-    state = calibrated_chain.start(hidden_corpus, hyperparameters, calibration, seed, 0, workers)
+    state = calibrated_chain.start(hidden_corpus, hyperparameters, calibration, seed, 0, threads)
     numbers, seen = [], []
     for _ in range(N_SWEEPS):
-        draw = calibrated_chain.sweep(hidden_corpus, calibration, state, workers)
+        draw = calibrated_chain.sweep(hidden_corpus, calibration, state, threads)
         if state.n_sweeps > BURN_IN:
             calibrated_chain.keep(hidden_corpus, calibration, state)
             numbers.append(draw.n_categories)
             seen.append(is_seen(hidden_corpus, calibration, state, hidden))
     traces = {"the number of categories": np.array([numbers], np.float64)}
-    conclusion = conclude(hidden_corpus, hyperparameters, calibration, [state], traces, workers)
+    conclusion = conclude(hidden_corpus, hyperparameters, calibration, [state], traces, threads)
     return {**judge(hidden_corpus, conclusion, hidden, category), "probability": np.asarray(np.mean(seen))}
 
 
@@ -73,13 +72,13 @@ def judge(corpus: Corpus, conclusion: Conclusion, hidden: Array, category: int) 
     n_known, n_hidden = corpus.n_known, max(hidden.size, 1)
     sizes = np.bincount(conclusion.consensus.category[hidden], minlength=conclusion.consensus.n_categories)
     alike = likeness(corpus, conclusion, sizes, hidden.size)
-    best = int(alike.argmax()) if alike.size else NONE
+    best = int(alike.argmax()) if alike.size else NO_CATEGORY
     taken_for = int(sizes[:n_known].argmax())
     taken = int(sizes[taken_for])
     return {
         "found": np.asarray(float(alike[best]) if alike.size else 0.0),
         "recall": np.asarray(float(sizes[n_known + best] / n_hidden) if alike.size else 0.0),
-        "taken_for": np.asarray(taken_for + (taken_for >= category) if taken else NONE),
+        "taken_for": np.asarray(taken_for + (taken_for >= category) if taken else NO_CATEGORY),
         "taken": np.asarray(taken / n_hidden),
     }
 

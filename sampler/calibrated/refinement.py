@@ -11,13 +11,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from sampler.answers.consensus import NONE, Consensus, index_categories
+from sampler.answers.consensus import Consensus, index_categories
 from sampler.calibrated.bags import Bags, tf_idf
 from sampler.calibrated.logistic_regression import Rows, cross_fit, folds, no_weights
-from sampler.corpus import UNLABELED, Array
+from sampler.corpus import NO_CATEGORY, UNLABELED, Array
 from sampler.hyperparameters import CalibratedHyperparameters
 from sampler.numerics.streams import Step, chosen
-from sampler.numerics.threads import Workers
+from sampler.numerics.threads import Threads
 
 TEMPERATURES = (0.25, 8.0)
 TINY = 1e-12
@@ -26,18 +26,18 @@ TINY = 1e-12
 class Refined(NamedTuple):
     """Categories and how sure they are."""
 
-    category: Array  # int32[D], NONE for a document without a word
+    category: Array  # int32[D], NO_CATEGORY for a document without a word
     probability: Array  # float32[D, K], by fits that left the document out; rows of documents without a word are 0
     temperature: float
 
 
 def refine(
     bags: Bags, labels: Array, category: Array, n_categories: int, hyperparameters: CalibratedHyperparameters,
-    seed: int, workers: Workers,
+    seed: int, threads: Threads,
 ) -> Refined:  # fmt: skip
     """Refine the categories int[D] of a partition; labeled documents keep their labels."""
     if n_categories == 0:  # no label, and no document with a word
-        return Refined(np.full(labels.size, NONE, np.int32), np.zeros((labels.size, 0), np.float32), 1.0)
+        return Refined(np.full(labels.size, NO_CATEGORY, np.int32), np.zeros((labels.size, 0), np.float32), 1.0)
     rows = Rows(bags.offsets, bags.words, tf_idf(bags), bags.n_words)
     is_labeled, has_words = labels != UNLABELED, ~bags.is_empty
     trained = np.zeros(labels.size, bool)
@@ -49,27 +49,28 @@ def refine(
     fold = folds(labels.size, hyperparameters.n_folds, seed, 1)
     weights = no_weights(rows, n_categories, hyperparameters.n_folds)
     for number in range(1, max(hyperparameters.n_refinements, 1) + 1):
-        is_told = trained & (category != NONE)
+        is_told = trained & (category != NO_CATEGORY)
         probability = cross_fit(
             rows, category, n_categories, is_told, fold, hyperparameters.category_penalty, hyperparameters.balance,
-            weights, workers,
+            weights, threads,
         )  # fmt: skip
         if number <= hyperparameters.n_refinements:
             category = np.where(is_labeled, labels, probability.argmax(axis=1))
     probability[~has_words] = 0.0
-    temperature = fit_temperature(probability, labels, is_labeled & has_words, workers)
-    return Refined(np.where(has_words, category, NONE).astype(np.int32), cooled(probability, temperature), temperature)
+    temperature = fit_temperature(probability, labels, is_labeled & has_words, threads)
+    category = np.where(has_words, category, NO_CATEGORY).astype(np.int32)
+    return Refined(category, cooled(probability, temperature), temperature)
 
 
-def fit_temperature(probability: Array, labels: Array, held_back: Array, workers: Workers | None = None) -> float:
+def fit_temperature(probability: Array, labels: Array, held_back: Array, threads: Threads | None = None) -> float:
     """The t for which p^(1/t), made to sum to 1, gives the labels of documents bool[D] the least log loss."""
     own, rows = labels[held_back], np.log(np.maximum(probability[held_back].astype(np.float64), TINY))
     if own.size == 0:
         return 1.0
-    workers = workers or Workers()
+    threads = threads or Threads()
 
     def log_loss(log_t: float) -> float:
-        workers.check()
+        threads.check()
         scaled = rows / np.exp(log_t)
         scaled -= scaled.max(axis=1, keepdims=True)
         normalized = scaled[np.arange(own.size), own] - np.log(np.exp(scaled).sum(axis=1))
@@ -93,15 +94,15 @@ def consensus_of(refined: Refined, labels: Array, n_known: int) -> tuple[Consens
     the answer for a document.
     """
     is_free = labels == UNLABELED
-    answers = refined.category[is_free & (refined.category != NONE)]
+    answers = refined.category[is_free & (refined.category != NO_CATEGORY)]
     index = index_categories(n_known, answers, np.arange(refined.probability.shape[1]))
-    exists = np.flatnonzero(index != NONE)
+    exists = np.flatnonzero(index != NO_CATEGORY)
     column = exists[np.argsort(index[exists])]
     category = index[refined.category]
-    has_words = np.flatnonzero(category != NONE)
+    has_words = np.flatnonzero(category != NO_CATEGORY)
     others = refined.probability[:, column]
     first, second_probability = np.full(labels.size, np.nan), np.full(labels.size, np.nan)
-    second = np.full(labels.size, NONE)
+    second = np.full(labels.size, NO_CATEGORY)
     first[has_words] = others[has_words, category[has_words]]
     if column.size > 1:
         others[has_words, category[has_words]] = -1.0
@@ -112,7 +113,7 @@ def consensus_of(refined: Refined, labels: Array, n_known: int) -> tuple[Consens
             n_categories=column.size,
             category=np.where(is_free, category, labels).astype(np.int32),
             probability=np.where(is_free, first, 1.0),
-            runner_up=np.where(is_free, second, NONE).astype(np.int32),
+            runner_up=np.where(is_free, second, NO_CATEGORY).astype(np.int32),
             runner_up_probability=np.where(is_free, second_probability, np.nan),
         ),
         column,

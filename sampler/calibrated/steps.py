@@ -19,7 +19,7 @@ from sampler.corpus import Array, Corpus
 from sampler.hyperparameters import CalibratedHyperparameters
 from sampler.numerics import streams
 from sampler.numerics.streams import Step
-from sampler.numerics.threads import Workers
+from sampler.numerics.threads import Threads
 
 SIDES = (KNOWN, NEW)
 FIRST_RUN = 1  # run 0 of the streams belongs to the atoms of the whole corpus
@@ -41,7 +41,7 @@ def n_atom_runs(hyperparameters: CalibratedHyperparameters) -> int:
 
 
 def atom_run(
-    corpus: Corpus, hyperparameters: CalibratedHyperparameters, seed: int, number: int, workers: Workers
+    corpus: Corpus, hyperparameters: CalibratedHyperparameters, seed: int, number: int, threads: Threads
 ) -> Arrays:
     """`atoms` uint16[smoothings, D]: the atoms of all documents under one weighting."""
     bags = bag(corpus)
@@ -51,13 +51,13 @@ def atom_run(
         return {"atoms": np.zeros((len(hyperparameters.smoothings), corpus.n_documents), np.uint16)}
     part, entries = select(bags, sample)
     n_atoms = max(min(max(hyperparameters.n_atoms, int(sample.size**0.5)), sample.size // 3), 1)
-    seeds = seed_atoms(part, tf_idf(part), n_atoms, streams.stream(seed, 0, 0, Step.ATOM_SEEDS), workers)
+    seeds = seed_atoms(part, tf_idf(part), n_atoms, streams.stream(seed, 0, 0, Step.ATOM_SEEDS), threads)
     found = []
     for smoothing in hyperparameters.smoothings:
         prior = np.full(bags.n_words, smoothing)
-        settled = settle(part, values[entries], seeds, prior, hyperparameters.n_atom_sweeps, (seed, number), workers)
-        counts = count(part, values[entries], settled, int(settled.max()) + 1, workers)
-        atom = assign(bags, values, counts, prior, workers)
+        settled = settle(part, values[entries], seeds, prior, hyperparameters.n_atom_sweeps, (seed, number), threads)
+        counts = count(part, values[entries], settled, int(settled.max()) + 1, threads)
+        atom = assign(bags, values, counts, prior, threads)
         atom[sample] = settled
         found.append(atom)
     return {"atoms": np.array(found).astype(np.uint16)}
@@ -70,13 +70,13 @@ def n_calibration_steps(hyperparameters: CalibratedHyperparameters) -> int:
 
 def calibration_step(
     corpus: Corpus, hyperparameters: CalibratedHyperparameters, seed: int, runs: list[Arrays], done: list[Arrays],
-    number: int, workers: Workers,
+    number: int, threads: Threads,
 ) -> Arrays:  # fmt: skip
     """The result of one step from those before it."""
     bags = bag(corpus)
     if number == 0:
         atoms = [atom for run in runs for atom in run["atoms"]]
-        learned = propensity(bags, corpus.labels, corpus.n_known, atoms, hyperparameters, seed, workers)
+        learned = propensity(bags, corpus.labels, corpus.n_known, atoms, hyperparameters, seed, threads)
         return {name: np.asarray(value) for name, value in learned._asdict().items()}
     start, which = divmod(number - 1, len(SIDES) * len(VARIANTS))
     side, variant = divmod(which, len(VARIANTS))
@@ -84,26 +84,26 @@ def calibration_step(
     part = granularity.side(side, bags, learned_in(done), hyperparameters, seed)
     values = effective_counts(bags, weighting, hyperparameters.effective_length)[part.entries]
     address = (seed, FIRST_RUN + start)
-    groups = granularity.group_side(part, values, has_background, corpus.n_known, hyperparameters, address, workers)
+    groups = granularity.group_side(part, values, has_background, corpus.n_known, hyperparameters, address, threads)
     if side == KNOWN:  # the others are there to be grouped with
         groups = groups[:, granularity.labeled_of(part, corpus.labels)]
     return {"groups": groups}
 
 
 def all_atom_runs(
-    corpus: Corpus, hyperparameters: CalibratedHyperparameters, seed: int, workers: Workers
+    corpus: Corpus, hyperparameters: CalibratedHyperparameters, seed: int, threads: Threads
 ) -> list[Arrays]:  # fmt: skip
     """The results of all steps of `atoms`, for whoever keeps none of them."""
-    return [atom_run(corpus, hyperparameters, seed, n, workers) for n in range(n_atom_runs(hyperparameters))]
+    return [atom_run(corpus, hyperparameters, seed, n, threads) for n in range(n_atom_runs(hyperparameters))]
 
 
 def all_steps(
-    corpus: Corpus, hyperparameters: CalibratedHyperparameters, seed: int, runs: list[Arrays], workers: Workers
+    corpus: Corpus, hyperparameters: CalibratedHyperparameters, seed: int, runs: list[Arrays], threads: Threads
 ) -> list[Arrays]:
     """The results of all steps of `calibrate`, for whoever keeps none of them."""
     done: list[Arrays] = []
     for number in range(n_calibration_steps(hyperparameters)):
-        done.append(calibration_step(corpus, hyperparameters, seed, runs, done, number, workers))
+        done.append(calibration_step(corpus, hyperparameters, seed, runs, done, number, threads))
     return done
 
 
@@ -150,9 +150,9 @@ class Calibration(NamedTuple):
 
 def read(
     corpus: Corpus, hyperparameters: CalibratedHyperparameters, seed: int, done: list[Arrays],
-    workers: Workers | None = None,
+    threads: Threads | None = None,
 ) -> Calibration:  # fmt: skip
-    """Read the calibration from the results of all steps. Without workers nothing interrupts it."""
+    """Read the calibration from the results of all steps. Without threads nothing interrupts it."""
     bags, learned = bag(corpus), learned_in(done)
     known_side, new_side = (granularity.side(number, bags, learned, hyperparameters, seed) for number in SIDES)
     groups: dict[int, list[Array]] = {KNOWN: [], NEW: []}
@@ -160,6 +160,6 @@ def read(
         side = (first - 1) // len(VARIANTS) % len(SIDES)
         groups[side].append(np.concatenate([step["groups"] for step in done[first : first + len(VARIANTS)]]))
     labels = corpus.labels[known_side.documents[granularity.labeled_of(known_side, corpus.labels)]]
-    scores = granularity.score(groups[KNOWN], labels, corpus.n_known, groups[NEW], hyperparameters, workers)
+    scores = granularity.score(groups[KNOWN], labels, corpus.n_known, groups[NEW], hyperparameters, threads)
     values = tuple(effective_counts(bags, w, hyperparameters.effective_length) for w in range(WEIGHTINGS))
     return Calibration(bags, values, learned, new_side, granularity.settings(hyperparameters), scores, seed)

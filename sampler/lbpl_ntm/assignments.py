@@ -7,7 +7,6 @@ from numba import njit
 
 from sampler.corpus import Array
 
-EMPTY = -1  # category of a slot without a table
 UNBORN = -1  # identity of a category that appeared in this sweep
 
 
@@ -15,7 +14,7 @@ class Assignments(NamedTuple):
     """The state of Algorithm 1. Document d's tables live in the slots offsets[d] : offsets[d + 1]."""
 
     table: Array  # int32[N], slot of each token's table
-    category: Array  # int32[N], category of the table in each slot, or EMPTY
+    category: Array  # int32[N], category of the table in each slot, or NO_CATEGORY
     topic: Array  # int32[N], topic of each token
     identity: Array  # int64[C], number of each category in order of birth, or UNBORN; C slots, some unused
 

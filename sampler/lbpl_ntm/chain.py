@@ -1,19 +1,21 @@
 """One Markov chain of LBPL-NTM: start it, sweep it, look at it, whatever its kernel."""
 
-import numpy as np
-from numba import njit
+from dataclasses import asdict
 
-from sampler.corpus import UNLABELED, Corpus, fingerprint, validate
+import numpy as np
+
+from sampler.answers.tally import no_tally, with_answers
+from sampler.corpus import NO_CATEGORY, UNLABELED, Corpus, fingerprint, validate
 from sampler.digest import first_digest, next_digest
-from sampler.hyperparameters import Hyperparameters
-from sampler.lbpl_ntm.assignments import EMPTY, UNBORN
+from sampler.hyperparameters import DEFAULT_KERNEL, Hyperparameters, Kernel, check_kernel
+from sampler.lbpl_ntm.assignments import UNBORN
 from sampler.lbpl_ntm.blocked.state import BlockedState
 from sampler.lbpl_ntm.collapsed.state import CollapsedState
 from sampler.lbpl_ntm.concentrations import resample_alpha, resample_gamma
-from sampler.lbpl_ntm.state import DEFAULT_KERNEL, Course, Draw, Kernel, State, Survey, Tally, check_kernel, no_tally
+from sampler.lbpl_ntm.state import Course, Draw, State, Survey
 from sampler.numerics import streams
 from sampler.numerics.streams import Step
-from sampler.numerics.threads import Workers
+from sampler.numerics.threads import Threads
 
 __all__ = ["KERNELS", "Draw", "State", "keep", "start", "sweep"]
 
@@ -31,18 +33,19 @@ def start(
     seed: int,
     chain: int,
     kernel: Kernel = DEFAULT_KERNEL,
-    workers: Workers | None = None,
+    threads: Threads | None = None,
 ) -> State:
     """A chain before its first sweep, with concentrations at their prior means.
 
     Raises ValueError for a corpus that is malformed, has no token or too many, and for a model that the kernel
-    cannot draw from. Without workers the caller's thread does all.
+    cannot draw from. Without threads the caller's thread does all.
     """
     check_kernel(kernel, hyperparameters)
     validate(corpus)
     if not 0 < corpus.n_tokens <= MAX_TOKENS:
         raise ValueError(f"the corpus has {corpus.n_tokens} tokens, not between 1 and {MAX_TOKENS}")
     mark = fingerprint(corpus)
+    given = {"corpus": mark, "seed": seed, "chain": chain, "kernel": kernel, **asdict(hyperparameters)}
     course = Course(
         fingerprint=mark,
         n_topics=hyperparameters.n_topics,
@@ -53,31 +56,31 @@ def start(
         alpha=hyperparameters.alpha_mean,
         gamma=hyperparameters.gamma_mean,
         tally=no_tally(),
-        digest=first_digest(mark, hyperparameters, seed, chain, kernel),
+        digest=first_digest(given),
     )
-    state = KERNELS[kernel].start(corpus, hyperparameters, course, workers or Workers())
+    state = KERNELS[kernel].start(corpus, hyperparameters, course, threads or Threads())
     state.identity[: corpus.n_known] = np.arange(corpus.n_known)
     name_new_categories(state)
     return state
 
 
-def sweep(corpus: Corpus, hyperparameters: Hyperparameters, state: State, workers: Workers | None = None) -> Draw:
+def sweep(corpus: Corpus, hyperparameters: Hyperparameters, state: State, threads: Threads | None = None) -> Draw:
     """Advance the chain by one sweep: the steps of its kernel, then gamma and alpha.
 
-    The draws do not depend on the workers. Without any, the caller's thread does all. A state whose sweep was
+    The draws do not depend on the threads. Without any, the caller's thread does all. A state whose sweep was
     Interrupted is of no more use.
     """
     state.n_sweeps += 1
-    state.sweep(corpus, hyperparameters, workers)
-    sample_concentrations(corpus, hyperparameters, state, workers)
+    state.sweep(corpus, hyperparameters, threads)
+    sample_concentrations(corpus, hyperparameters, state, threads)
     name_new_categories(state)
-    survey = state.survey(corpus, hyperparameters, workers)
+    survey = state.survey(corpus, hyperparameters, threads)
     state.digest = next_digest(state.digest, survey.digested, state.alpha, state.gamma)
     return look(corpus, state, survey)
 
 
 def sample_concentrations(
-    corpus: Corpus, hyperparameters: Hyperparameters, state: State, workers: Workers | None = None
+    corpus: Corpus, hyperparameters: Hyperparameters, state: State, threads: Threads | None = None
 ) -> None:
     """Resample gamma, then alpha."""
     rng = streams.generator(state.seed, state.chain, state.n_sweeps, Step.CONCENTRATIONS)
@@ -87,7 +90,7 @@ def sample_concentrations(
     state.gamma = resample_gamma(state.gamma, n_categories, n_tables, hyperparameters, rng)
     seated = lengths[(corpus.labels == UNLABELED) & (lengths > 0)]
     n_labeled = int(np.count_nonzero(lengths)) - seated.size
-    state.alpha = resample_alpha(state.alpha, n_tables - n_labeled, seated, hyperparameters, rng, workers)
+    state.alpha = resample_alpha(state.alpha, n_tables - n_labeled, seated, hyperparameters, rng, threads)
 
 
 def name_new_categories(state: State) -> None:
@@ -102,7 +105,7 @@ def look(corpus: Corpus, state: State, survey: Survey) -> Draw:
     """The draw that the state stands for."""
     is_served = state.category_tables > 0
     holds = np.zeros(is_served.size, bool)
-    holds[survey.answers[survey.answers != EMPTY]] = True
+    holds[survey.answers[survey.answers != NO_CATEGORY]] = True
     return Draw(
         sweep=state.n_sweeps,
         n_categories=int(np.count_nonzero(is_served)),
@@ -118,32 +121,3 @@ def look(corpus: Corpus, state: State, survey: Survey) -> Draw:
 def keep(corpus: Corpus, state: State) -> None:
     """Add the state's answers to the tally of kept draws."""
     state.tally = with_answers(state.tally, corpus.labels, state.document_categories(corpus), state.identity)
-
-
-@njit(cache=True, nogil=True)
-def with_answers(tally, labels, answers, identity):  # type: ignore[no-untyped-def]
-    """The tally with one more draw: slots int32[D], or EMPTY, of which each has an identity, int64[C].
-
-    Both are ordered by documents, so they are merged. O(A + D) time.
-    """
-    n_entries, n_room = tally.document.size, tally.document.size + answers.size
-    documents, identities = np.empty(n_room, np.int32), np.empty(n_room, np.int64)
-    hits = np.empty(n_room, np.int32)
-    a, b = 0, 0  # the next entry to be read, and to be written
-    for d in range(answers.size):
-        is_answered = labels[d] == UNLABELED and answers[d] != EMPTY
-        answer = identity[answers[d]] if is_answered else np.int64(0)
-        is_due = is_answered
-        while is_due or (a < n_entries and tally.document[a] == d):
-            is_of_document = a < n_entries and tally.document[a] == d
-            if is_due and not (is_of_document and tally.identity[a] < answer):
-                documents[b], identities[b], hits[b] = d, answer, 1
-                if is_of_document and tally.identity[a] == answer:
-                    hits[b] += tally.hits[a]
-                    a += 1
-                is_due = False
-            else:
-                documents[b], identities[b], hits[b] = d, tally.identity[a], tally.hits[a]
-                a += 1
-            b += 1
-    return Tally(tally.n_draws + 1, documents[:b].copy(), identities[:b].copy(), hits[:b].copy())

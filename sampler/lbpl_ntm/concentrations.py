@@ -11,7 +11,7 @@ from numba import njit
 from sampler.corpus import Array
 from sampler.hyperparameters import Hyperparameters
 from sampler.numerics.streams import branch, uniform
-from sampler.numerics.threads import Workers, take
+from sampler.numerics.threads import Threads, take
 from sampler.numerics.variates import gamma as draw_gamma
 
 N_BLOCKS = 64  # of documents: sums are made within a block, then over the blocks
@@ -23,17 +23,17 @@ def resample_alpha(
     lengths: Array,
     hyperparameters: Hyperparameters,
     rng: np.random.Generator,
-    workers: Workers | None = None,
+    threads: Threads | None = None,
 ) -> float:
     """A draw of alpha given the tables of the unlabeled documents.
 
     `n_tables` counts the tables of all unlabeled documents together, `lengths` int64[D_u] holds the
     tokens of those that have any. Without one, this is a draw from the prior.
     """
-    workers, key = workers or Workers(), rng.integers(2**64, dtype=np.uint64)
+    threads, key = threads or Threads(), rng.integers(2**64, dtype=np.uint64)
     sums = np.zeros((N_BLOCKS, 2))
-    pieces = workers.pieces(workers.cut(np.arange(N_BLOCKS + 1)))
-    workers.run(lambda worker: draw_auxiliaries(alpha, lengths, key, pieces, sums))
+    pieces = threads.pieces(threads.cut(np.arange(N_BLOCKS + 1)))
+    threads.run(lambda thread: draw_auxiliaries(alpha, lengths, key, pieces, sums))
     log_fractions, successes = sums.sum(axis=0)
     shape = hyperparameters.alpha_shape + n_tables - successes
     return float(rng.gamma(shape, 1.0 / (1.0 / hyperparameters.alpha_scale - log_fractions)))
@@ -43,7 +43,7 @@ def resample_alpha(
 def draw_auxiliaries(alpha, lengths, key, pieces, sums):  # type: ignore[no-untyped-def]
     """Sums of log w_d, w_d ~ Beta(alpha + 1, n_d), and of s_d ~ Bernoulli(n_d / (n_d + alpha)), for blocks.
 
-    Writes rows of float64[N_BLOCKS, 2]: parts of the documents that do not depend on the workers.
+    Writes rows of float64[N_BLOCKS, 2]: parts of the documents that do not depend on the threads.
     """
     first, end = take(pieces)
     while first < end:

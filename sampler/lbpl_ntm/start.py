@@ -11,13 +11,13 @@ import numpy as np
 from numba import njit
 from scipy.special import gammaln
 
-from sampler.corpus import UNLABELED, Array, Corpus
+from sampler.corpus import NO_CATEGORY, UNLABELED, Array, Corpus
 from sampler.hyperparameters import Hyperparameters
-from sampler.lbpl_ntm.assignments import EMPTY, UNBORN, Assignments, Counts, recount
+from sampler.lbpl_ntm.assignments import UNBORN, Assignments, Counts, recount
 from sampler.lbpl_ntm.collapsed import kernels
 from sampler.numerics import streams
 from sampler.numerics.streams import Step, pick, uniform
-from sampler.numerics.threads import Workers, is_raised
+from sampler.numerics.threads import Threads, is_raised
 
 TOPIC_SWEEPS = 30  # over topics alone, while each unlabeled document is a category of its own
 DOCUMENT_ZETA = 0.1  # instead of zeta then: a document has few topics
@@ -27,7 +27,7 @@ AT_ONCE = 500_000  # counts that are taken into account without a look at the fl
 
 
 def first_assignments(
-    corpus: Corpus, hyperparameters: Hyperparameters, seed: int, chain: int, workers: Workers
+    corpus: Corpus, hyperparameters: Hyperparameters, seed: int, chain: int, threads: Threads
 ) -> Assignments:
     """Assignments in which each document with a word sits at one table. O(N L K) time a pass.
 
@@ -36,7 +36,7 @@ def first_assignments(
     documents are placed again and again.
     """
     rest, n_slots = corpus.n_known, corpus.n_known + hyperparameters.n_start + 2
-    topics = first_topics(corpus, hyperparameters, seed, chain, workers)
+    topics = first_topics(corpus, hyperparameters, seed, chain, threads)
     assignments = seated(corpus, topics, np.full(corpus.n_documents, rest), n_slots)
     counts = recount(corpus, assignments, hyperparameters.n_topics)
     documents = np.flatnonzero(corpus.lengths > 0)
@@ -54,19 +54,19 @@ def first_assignments(
             hyperparameters.zeta,
             hyperparameters.beta,
             key,
-            workers.stop,
+            threads.stop,
         )
-        workers.check()
+        threads.check()
 
     unlabeled = documents[corpus.labels[documents] == UNLABELED]
     if unlabeled.size:
-        novelty = Novelty(corpus, hyperparameters, counts, unlabeled, workers)
+        novelty = Novelty(corpus, hyperparameters, counts, unlabeled, threads)
         for category in range(rest + 1, rest + 1 + hyperparameters.n_start):
             u = uniform(streams.stream(seed, chain, category, Step.START_NOVELTY), 0)
             place(unlabeled[[novelty.choose(u)]], np.array([category], np.int32))
             novelty.explain(category)
     for round_ in range(ROUNDS):
-        join_categories(corpus, hyperparameters, assignments, counts, workers)
+        join_categories(corpus, hyperparameters, assignments, counts, threads)
         for visit in range(PASSES):
             key = streams.stream(seed, chain, round_ * PASSES + visit, Step.START_ORDER)
             order = documents[np.argsort(streams.uniforms(key, documents.size), kind="stable")]
@@ -74,7 +74,7 @@ def first_assignments(
     return assignments
 
 
-def first_topics(corpus: Corpus, hyperparameters: Hyperparameters, seed: int, chain: int, workers: Workers) -> Array:
+def first_topics(corpus: Corpus, hyperparameters: Hyperparameters, seed: int, chain: int, threads: Threads) -> Array:
     """int32[N]: topics after some sweeps in which each unlabeled document is a category of its own."""
     key = streams.stream(seed, chain, 0, Step.START_TOPICS)
     topics = (streams.uniforms(key, corpus.n_tokens) * hyperparameters.n_topics).astype(np.int32)
@@ -83,8 +83,8 @@ def first_topics(corpus: Corpus, hyperparameters: Hyperparameters, seed: int, ch
     counts = recount(corpus, assignments, hyperparameters.n_topics)
     for visit in range(TOPIC_SWEEPS):
         key = streams.stream(seed, chain, 1 + visit, Step.START_TOPICS)
-        kernels.sample_topics(corpus, assignments, counts, DOCUMENT_ZETA, hyperparameters.beta, key, workers.stop)
-        workers.check()
+        kernels.sample_topics(corpus, assignments, counts, DOCUMENT_ZETA, hyperparameters.beta, key, threads.stop)
+        threads.check()
     return assignments.topic
 
 
@@ -92,26 +92,26 @@ def seated(corpus: Corpus, topics: Array, categories: Array, n_slots: int) -> As
     """Assignments with one table a document; labels override the unlabeled documents' categories, int[D]."""
     has_tokens = corpus.lengths > 0
     served = np.where(corpus.labels == UNLABELED, categories, corpus.labels)
-    category = np.full(corpus.n_tokens, EMPTY, np.int32)
+    category = np.full(corpus.n_tokens, NO_CATEGORY, np.int32)
     category[corpus.offsets[:-1][has_tokens]] = served[has_tokens]
     table = np.repeat(corpus.offsets[:-1], corpus.lengths).astype(np.int32)
     return Assignments(table, category, topics, np.full(n_slots, UNBORN, np.int64))
 
 
 def join_categories(
-    corpus: Corpus, hyperparameters: Hyperparameters, assignments: Assignments, counts: Counts, workers: Workers
+    corpus: Corpus, hyperparameters: Hyperparameters, assignments: Assignments, counts: Counts, threads: Threads
 ) -> None:
     """Join the pair of categories, one of them new, that raises the log joint most, until none does; in place."""
     zeta = hyperparameters.zeta
     served = np.flatnonzero(counts.category_tables)
     new = served[served >= corpus.n_known]
     while new.size:
-        alone = evidence_of(counts, served, None, zeta, workers)
+        alone = evidence_of(counts, served, None, zeta, threads)
         of = dict(zip(served.tolist(), alone, strict=True))
         best, pair = 0.0, None
         for category in new:
             others = served[served != category]
-            together = evidence_of(counts, others, category, zeta, workers)
+            together = evidence_of(counts, others, category, zeta, threads)
             apart = np.array([of[other] for other in others.tolist()]) + of[int(category)]
             gains = together - apart - np.log(hyperparameters.gamma_mean)
             if gains.size and gains.max() > best:
@@ -126,10 +126,10 @@ def join_categories(
         served, new = served[served != source], new[new != source]
 
 
-def evidence_of(counts: Counts, categories: Array, joined: int | None, zeta: float, workers: Workers) -> Array:
+def evidence_of(counts: Counts, categories: Array, joined: int | None, zeta: float, threads: Threads) -> Array:
     """The `log_evidence` of some categories, each joined with one more if there is one."""
     evidence = np.empty(categories.size)
-    for some in workers.slices(categories.size, AT_ONCE // counts.category_topic.shape[1]):
+    for some in threads.slices(categories.size, AT_ONCE // counts.category_topic.shape[1]):
         topics, tables = counts.category_topic[categories[some]], counts.category_tables[categories[some]]
         if joined is not None:
             topics, tables = topics + counts.category_topic[joined], tables + counts.category_tables[joined]
@@ -149,10 +149,10 @@ class Novelty:
     """How badly the categories so far explain each of some documents, next to the corpus as a whole."""
 
     def __init__(
-        self, corpus: Corpus, hyperparameters: Hyperparameters, counts: Counts, documents: Array, workers: Workers
+        self, corpus: Corpus, hyperparameters: Hyperparameters, counts: Counts, documents: Array, threads: Threads
     ) -> None:
         self.corpus, self.hyperparameters, self.counts, self.documents = corpus, hyperparameters, counts, documents
-        self.workers = workers
+        self.threads = threads
         frequency = np.bincount(corpus.words, minlength=corpus.n_words) + 1.0
         self.log_frequency = np.log(frequency / frequency.sum())
         self.best = np.full(documents.size, -np.inf)  # log odds of the best category against the corpus, nats
@@ -162,7 +162,7 @@ class Novelty:
 
     def explain(self, category: int) -> None:
         """Take a category into account."""
-        self.workers.check()
+        self.threads.check()
         counts, hyperparameters = self.counts, self.hyperparameters
         topics = (hyperparameters.beta + counts.word_topic) / (
             self.corpus.n_words * hyperparameters.beta + counts.topic_tokens

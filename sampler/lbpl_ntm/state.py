@@ -2,25 +2,12 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple, Self, get_args
+from typing import ClassVar, NamedTuple, Self
 
-import numpy as np
-
+from sampler.answers.tally import Tally
 from sampler.corpus import Array, Corpus
-from sampler.hyperparameters import Hyperparameters
-from sampler.numerics.threads import Workers
-
-Kernel = Literal["blocked", "collapsed"]
-DEFAULT_KERNEL: Kernel = "blocked"
-
-
-class Tally(NamedTuple):
-    """How often each unlabeled document was answered with each category, over the kept draws."""
-
-    n_draws: int
-    document: Array  # int32[A], ascending; with identity, the address of a count
-    identity: Array  # int64[A], ascending within a document
-    hits: Array  # int32[A], kept draws with this answer
+from sampler.hyperparameters import Hyperparameters, Kernel
+from sampler.numerics.threads import Threads
 
 
 class Draw(NamedTuple):
@@ -72,7 +59,7 @@ class State(Course, ABC):
 
     @classmethod
     @abstractmethod
-    def start(cls, corpus: Corpus, hyperparameters: Hyperparameters, course: Course, workers: Workers) -> Self:
+    def start(cls, corpus: Corpus, hyperparameters: Hyperparameters, course: Course, threads: Threads) -> Self:
         """The state before the first sweep: cls(**vars(course), ...). The caller numbers the categories."""
 
     @classmethod
@@ -87,10 +74,10 @@ class State(Course, ABC):
         """All that the state does not share with others and that cannot be counted again, in the smallest types."""
 
     @abstractmethod
-    def sweep(self, corpus: Corpus, hyperparameters: Hyperparameters, workers: Workers | None) -> None:
+    def sweep(self, corpus: Corpus, hyperparameters: Hyperparameters, threads: Threads | None) -> None:
         """Take all steps of one sweep but the concentrations; `n_sweeps` already counts it.
 
-        A category that appears has the identity UNBORN. Without workers the caller's thread does all. A state whose
+        A category that appears has the identity UNBORN. Without threads the caller's thread does all. A state whose
         sweep was Interrupted is of no more use.
         """
 
@@ -105,12 +92,12 @@ class State(Course, ABC):
         """int64[C], m_k: tables that serve each category, those of labeled documents too."""
 
     @abstractmethod
-    def survey(self, corpus: Corpus, hyperparameters: Hyperparameters, workers: Workers | None = None) -> Survey:
-        """Look the state over. Without workers the caller's thread does all."""
+    def survey(self, corpus: Corpus, hyperparameters: Hyperparameters, threads: Threads | None = None) -> Survey:
+        """Look the state over. Without threads the caller's thread does all."""
 
     @abstractmethod
     def document_categories(self, corpus: Corpus) -> Array:
-        """int32[D]: the slot that holds most words of each document, or EMPTY for one without a word.
+        """int32[D]: the slot that holds most words of each document, or NO_CATEGORY for one without a word.
 
         Ties go to the smaller index.
         """
@@ -118,29 +105,3 @@ class State(Course, ABC):
     def log_joint(self, corpus: Corpus, hyperparameters: Hyperparameters) -> float:
         """See `Survey`."""
         return self.survey(corpus, hyperparameters).log_joint
-
-
-def check_kernel(kernel: Kernel, hyperparameters: Hyperparameters) -> None:
-    """Raise ValueError unless there is such a kernel and it can draw from the model that is asked for."""
-    if kernel not in get_args(Kernel):
-        raise ValueError(f"kernel = {kernel!r} is not {' or '.join(get_args(Kernel))}")
-    if hyperparameters.category_step == "as_printed" and kernel != "collapsed":
-        raise ValueError(
-            f"category_step = 'as_printed' goes with kernel = 'collapsed' alone, not with {kernel!r}: "
-            "only Algorithm 1 takes the step that equation (6) prints"
-        )
-    if hyperparameters.birth_share > 0.0 and kernel != "blocked":
-        raise ValueError(
-            f"birth_share = {hyperparameters.birth_share} goes with kernel = 'blocked' alone, not with {kernel!r}: "
-            "Algorithm 1 opens categories table by table"
-        )
-
-
-def no_tally() -> Tally:
-    """The tally before the first kept draw."""
-    return Tally(0, np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int32))
-
-
-def smallest(array: Array) -> Array:
-    """The same non-negative integers in the smallest unsigned type that holds them."""
-    return array.astype(np.min_scalar_type(int(array.max(initial=0))))

@@ -9,12 +9,12 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from sampler.answers.consensus import NONE, RELEVANCE
-from sampler.corpus import Array, Corpus
+from sampler.answers.consensus import RELEVANCE
+from sampler.corpus import NO_CATEGORY, Array, Corpus
 from sampler.hyperparameters import Hyperparameters
 from sampler.lbpl_ntm import chain
 from sampler.lbpl_ntm.blocked.state import BlockedState
-from sampler.numerics.threads import Workers, is_raised
+from sampler.numerics.threads import Threads, is_raised
 
 N_SWEEPS, BURN_IN = 100, 50
 AT_ONCE = 500_000  # words of topics that are ranked without a look at the flag
@@ -29,27 +29,27 @@ class Topics(NamedTuple):
 
 
 def learn_topics(
-    corpus: Corpus, category: Array, n_categories: int, hyperparameters: Hyperparameters, seed: int, workers: Workers
+    corpus: Corpus, category: Array, n_categories: int, hyperparameters: Hyperparameters, seed: int, threads: Threads
 ) -> Topics:
-    """The topics of a corpus whose documents have the categories int[D], or NONE without a word.
+    """The topics of a corpus whose documents have the categories int[D], or NO_CATEGORY without a word.
 
     Raises ValueError for a corpus without a token.
     """
-    labels = np.where(category == NONE, 0, category).astype(np.int32)
+    labels = np.where(category == NO_CATEGORY, 0, category).astype(np.int32)
     held = corpus._replace(labels=labels, n_known=n_categories)
-    state = chain.start(held, hyperparameters, seed, 0, "blocked", workers)
+    state = chain.start(held, hyperparameters, seed, 0, "blocked", threads)
     assert isinstance(state, BlockedState)
     n_topics = hyperparameters.n_topics
     theta, phi = np.zeros((n_categories, n_topics)), np.zeros((corpus.n_words, n_topics))
     share = np.zeros(n_topics)
     for sweep in range(N_SWEEPS):
-        chain.sweep(held, hyperparameters, state, workers)
+        chain.sweep(held, hyperparameters, state, threads)
         if sweep < BURN_IN:
             continue
         of_category = state.counts.category_topic[:n_categories] + hyperparameters.zeta
         theta += of_category / of_category.sum(axis=1, keepdims=True)
-        add_topic_words(*state.counts.word_topics, state.counts.topic_tokens, hyperparameters.beta, phi, workers.stop)
-        workers.check()
+        add_topic_words(*state.counts.word_topics, state.counts.topic_tokens, hyperparameters.beta, phi, threads.stop)
+        threads.check()
         share += state.counts.topic_tokens / corpus.n_tokens
     kept = N_SWEEPS - BURN_IN
     return Topics(theta / kept, phi / kept, share / kept)
@@ -69,17 +69,17 @@ def add_topic_words(topic, tokens, size, topic_tokens, beta, phi, stop):  # type
             phi[w, t] += tokens[w, j] / (n_words * beta + topic_tokens[t])
 
 
-def top_words(topics: Topics, n: int, workers: Workers | None = None) -> list[list[int]]:
+def top_words(topics: Topics, n: int, threads: Threads | None = None) -> list[list[int]]:
     """For each topic the n words of highest relevance (Sievert and Shirley 2014), best first.
 
-    Without workers nothing interrupts it.
+    Without threads nothing interrupts it.
     """
-    workers = workers or Workers()
+    threads = threads or Threads()
     n_words, n_topics = topics.topic_word.shape
     overall = topics.topic_word @ topics.share
     log_overall = np.log(np.maximum(overall, 1e-300))[:, None]
     words: list[list[int]] = []
-    for some in workers.slices(n_topics, AT_ONCE // max(n_words, 1)):
+    for some in threads.slices(n_topics, AT_ONCE // max(n_words, 1)):
         relevance = np.log(topics.topic_word[:, some]) - (1.0 - RELEVANCE) * log_overall
         best = np.argsort(-relevance, axis=0, kind="stable")[:n]
         words += [[int(word) for word in column] for column in best.T]

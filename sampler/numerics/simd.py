@@ -333,3 +333,8 @@ def borrow(typing_context, arrays):  # type: ignore[no-untyped-def]
         return context.make_tuple(builder, arrays, parts)
 
     return arrays(arrays), generate
+
+
+def padded(n_slots: int) -> int:
+    """The least multiple of LANES with room for so many categories, or whatever else lies side by side."""
+    return -(-n_slots // LANES) * LANES

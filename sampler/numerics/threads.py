@@ -17,10 +17,10 @@ from numba.extending import intrinsic
 
 from sampler.corpus import Array
 
-PIECES_PER_WORKER = 16  # a worker takes the next piece when it is free, so that all end together
-FEWEST_PIECES = 64  # for a single worker too: the flag is looked at between two pieces
+PIECES_PER_THREAD = 16  # each takes the next piece when it is free, so that all end together
+FEWEST_PIECES = 64  # for a single thread too: the flag is looked at between two pieces
 
-Work = Callable[[int, int, int], None]  # (worker, first, end)
+Work = Callable[[int, int, int], None]  # (thread, first, end)
 
 
 class Interrupted(Exception):
@@ -28,28 +28,28 @@ class Interrupted(Exception):
 
 
 class Pieces(NamedTuple):
-    """Ranges of documents or words, of which any worker takes the next when it is free."""
+    """Ranges of documents or words, of which any thread takes the next when it is free."""
 
     bounds: Array  # int64[P + 1], ascending: the ranges follow one another
     taken: Array  # int64[1], how many have been
     stop: Array  # int64[1], the flag: once it is not 0, nobody takes another one
 
 
-class Workers:
+class Threads:
     """Plain threads that call compiled kernels, which do not hold the interpreter's lock.
 
     Kernels take their pieces themselves: a thread that comes back for each of them would wait for the lock.
     `n_pieces` is for tests: the result is the same for any. `stop` int64[1] is the flag: once it is not 0, all that
-    these workers do raises Interrupted soon. It is not lowered again.
+    these threads do raises Interrupted soon. It is not lowered again.
     """
 
-    def __init__(self, n_workers: int = 1, n_pieces: int | None = None, stop: Array | None = None) -> None:
-        self.n_workers = n_workers
-        self.n_pieces = n_pieces or max(PIECES_PER_WORKER * n_workers, FEWEST_PIECES)
+    def __init__(self, n_threads: int = 1, n_pieces: int | None = None, stop: Array | None = None) -> None:
+        self.n_threads = n_threads
+        self.n_pieces = n_pieces or max(PIECES_PER_THREAD * n_threads, FEWEST_PIECES)
         self.stop = lowered() if stop is None else stop
-        self.pool = ThreadPoolExecutor(n_workers - 1) if n_workers > 1 else None
+        self.pool = ThreadPoolExecutor(n_threads - 1) if n_threads > 1 else None
 
-    def __enter__(self) -> "Workers":
+    def __enter__(self) -> "Threads":
         return self
 
     def __exit__(
@@ -79,9 +79,9 @@ class Workers:
             yield slice(first, min(first + max(step, 1), size))
 
     def run(self, work: Callable[[int], None]) -> None:
-        """Call work(worker) for every worker at once, here too; the first error is raised when all have ended."""
+        """Call work(thread) for every thread at once, here too; the first error is raised when all have ended."""
         self.check()
-        others = [self.pool.submit(work, worker) for worker in range(1, self.n_workers)] if self.pool else []
+        others = [self.pool.submit(work, thread) for thread in range(1, self.n_threads)] if self.pool else []
         try:
             work(0)
         finally:
@@ -94,14 +94,14 @@ class Workers:
         """Do long pieces of work that do not take them themselves."""
         rest, lock = iter(ranges), threading.Lock()
 
-        def take_turns(worker: int) -> None:
+        def take_turns(thread: int) -> None:
             while True:
                 with lock:
                     piece = next(rest, None)
                 if piece is None:
                     return
                 self.check()
-                work(worker, *piece)
+                work(thread, *piece)
 
         self.run(take_turns)
 

@@ -10,8 +10,7 @@ from starlette.testclient import TestClient
 from app import corpus_counts, queue
 from app.db import Database
 from app.models import Job
-from sampler.hyperparameters import Hyperparameters
-from sampler.lbpl_ntm.state import DEFAULT_KERNEL
+from sampler.hyperparameters import DEFAULT_KERNEL, Hyperparameters
 from sampler.text import TextOptions
 from tests.app import rows
 from tests.app.legs import claim, finish, save

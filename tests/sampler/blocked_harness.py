@@ -12,7 +12,7 @@ from sampler.lbpl_ntm import chain
 from sampler.lbpl_ntm.blocked import arrays
 from sampler.lbpl_ntm.blocked.arrays import FIXED_POINT, MIXED
 from sampler.lbpl_ntm.blocked.state import BlockedState
-from sampler.numerics.threads import Workers
+from sampler.numerics.threads import Threads
 
 FALSE_ALARM = 1e-3  # of a whole comparison, were the seed not fixed
 ENOUGH = 5.0  # expected visits of a cell of a chi-square test
@@ -119,8 +119,8 @@ def with_room(corpus: Corpus, hyperparameters: Hyperparameters, n_categories: in
     """A state that has room for the parameters of so many categories, whatever it started with."""
     state = start(corpus, hyperparameters, seed)
     state.house(corpus, n_categories)
-    with Workers() as workers:
-        state.make_room(workers)
+    with Threads() as threads:
+        state.make_room(threads)
     return state
 
 
@@ -151,7 +151,7 @@ def write_topics(state: BlockedState, theta: Array, phi: Array, counted: Array, 
 
 def mix(state: BlockedState) -> None:
     """Let the blocked sampler reckon p(w | k) from theta and phi."""
-    state.mix(Workers())
+    state.mix(Threads())
 
 
 def redraw_words(corpus: Corpus, state: BlockedState, rng: np.random.Generator) -> None:

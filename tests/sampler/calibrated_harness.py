@@ -13,7 +13,7 @@ from sampler.calibrated.conclusion import Conclusion, conclude
 from sampler.calibrated.steps import Arrays, Calibration
 from sampler.corpus import UNLABELED, Array, Corpus, validate
 from sampler.hyperparameters import CalibratedHyperparameters
-from sampler.numerics.threads import Workers
+from sampler.numerics.threads import Threads
 from tests.sampler.harness import corpus_of
 
 QUICK = CalibratedHyperparameters(
@@ -61,16 +61,16 @@ def four_categories() -> Posed:
 
 
 def calibrate(
-    corpus: Corpus, workers: Workers, hyperparameters: CalibratedHyperparameters = QUICK, seed: int = 3
+    corpus: Corpus, threads: Threads, hyperparameters: CalibratedHyperparameters = QUICK, seed: int = 3
 ) -> tuple[list[Arrays], list[Arrays], Calibration]:
     """The atoms, the results of the steps, and the calibration of a corpus."""
-    runs = steps.all_atom_runs(corpus, hyperparameters, seed, workers)
-    done = steps.all_steps(corpus, hyperparameters, seed, runs, workers)
+    runs = steps.all_atom_runs(corpus, hyperparameters, seed, threads)
+    done = steps.all_steps(corpus, hyperparameters, seed, runs, threads)
     return runs, done, steps.read(corpus, hyperparameters, seed, done)
 
 
 def swept(
-    corpus: Corpus, found: Calibration, state: CalibratedState, n_sweeps: int, workers: Workers,
+    corpus: Corpus, found: Calibration, state: CalibratedState, n_sweeps: int, threads: Threads,
     hyperparameters: CalibratedHyperparameters = QUICK,
 ) -> list[Draw]:  # fmt: skip
     """Sweep a chain, every draw kept; returns the draws."""
@@ -91,13 +91,13 @@ class Answered(NamedTuple):
 
 
 def answer(
-    corpus: Corpus, workers: Workers, hyperparameters: CalibratedHyperparameters = QUICK, seed: int = 3,
+    corpus: Corpus, threads: Threads, hyperparameters: CalibratedHyperparameters = QUICK, seed: int = 3,
     n_chains: int = 2, n_sweeps: int = 6,
 ) -> Answered:  # fmt: skip
     """Calibrate, sweep some chains, and conclude, as a job does."""
-    found = calibrate(corpus, workers, hyperparameters, seed)[2]
-    states = [calibrated_chain.start(corpus, hyperparameters, found, seed, c, workers) for c in range(n_chains)]
-    draws = [swept(corpus, found, state, n_sweeps, workers, hyperparameters) for state in states]
+    found = calibrate(corpus, threads, hyperparameters, seed)[2]
+    states = [calibrated_chain.start(corpus, hyperparameters, found, seed, c, threads) for c in range(n_chains)]
+    draws = [swept(corpus, found, state, n_sweeps, threads, hyperparameters) for state in states]
     traces = {"the log joint": np.array([[draw.log_joint for draw in chain] for chain in draws])}
-    conclusion = conclude(corpus, hyperparameters, found, states, traces, workers)
+    conclusion = conclude(corpus, hyperparameters, found, states, traces, threads)
     return Answered(found, states, draws, conclusion)

@@ -7,8 +7,8 @@ import numpy as np
 import scipy.stats
 from numba import njit
 
-from sampler.corpus import Array, Corpus
-from sampler.lbpl_ntm.assignments import EMPTY, UNBORN, Assignments, Counts
+from sampler.corpus import NO_CATEGORY, Array, Corpus
+from sampler.lbpl_ntm.assignments import UNBORN, Assignments, Counts
 from tests.sampler import exact
 
 
@@ -76,7 +76,7 @@ def assignments_of(
     for place, category in enumerate(sorted(set(configuration.category) - set(slots))):
         slots[category] = int(free[place])
     table = np.empty(corpus.n_tokens, np.int32)
-    category_of_slot = np.full(corpus.n_tokens, EMPTY, np.int32)
+    category_of_slot = np.full(corpus.n_tokens, NO_CATEGORY, np.int32)
     for d in range(corpus.n_documents):
         first, end = corpus.offsets[d], corpus.offsets[d + 1]
         places = first + rng.permutation(end - first)

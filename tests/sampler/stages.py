@@ -11,6 +11,7 @@ import numpy as np
 
 from sampler.answers import consensus
 from sampler.answers.consensus import Consensus
+from sampler.answers.tally import Tally, no_tally
 from sampler.calibrated import chain as calibrated_chain
 from sampler.calibrated import conclusion, granularity, steps
 from sampler.calibrated.atom_groups import atom_rows, regroup
@@ -29,11 +30,11 @@ from sampler.lbpl_ntm.assignments import recount
 from sampler.lbpl_ntm.checkpoint import dump
 from sampler.lbpl_ntm.collapsed.state import CollapsedState
 from sampler.lbpl_ntm.start import seated
-from sampler.lbpl_ntm.state import State, Tally, no_tally
+from sampler.lbpl_ntm.state import State
 from sampler.lbpl_ntm.topics_of_categories import Topics
-from sampler.numerics.threads import Workers
+from sampler.numerics.threads import Threads
 
-Work = Callable[[Workers], object]
+Work = Callable[[Threads], object]
 N_DRAWS = 10
 
 
@@ -87,18 +88,18 @@ def corpus_of(size: Size) -> Corpus:
 
 def start_blocked(size: Size) -> Work:
     corpus, model = corpus_of(size), Hyperparameters(n_topics=size.n_topics, n_start=size.n_start)
-    return lambda workers: dump(corpus, chain.start(corpus, model, 1, 0, "blocked", workers))
+    return lambda threads: dump(corpus, chain.start(corpus, model, 1, 0, "blocked", threads))
 
 
 def start_collapsed(size: Size) -> Work:
     """With few topics, so that it comes to the superfluous categories soon."""
     corpus, model = corpus_of(size), Hyperparameters(n_topics=2, n_start=size.n_start)
-    return lambda workers: dump(corpus, chain.start(corpus, model, 1, 0, "collapsed", workers))
+    return lambda threads: dump(corpus, chain.start(corpus, model, 1, 0, "collapsed", threads))
 
 
-def swept(corpus: Corpus, model: Hyperparameters, state: State, size: Size, workers: Workers) -> object:
+def swept(corpus: Corpus, model: Hyperparameters, state: State, size: Size, threads: Threads) -> object:
     """What some sweeps leave."""
-    draws = [chain.sweep(corpus, model, state, workers) for _ in range(size.n_sweeps)]
+    draws = [chain.sweep(corpus, model, state, threads) for _ in range(size.n_sweeps)]
     return draws, dump(corpus, state)
 
 
@@ -106,7 +107,7 @@ def sweep_blocked(size: Size) -> Work:
     """With births, splits and merges."""
     corpus, model = corpus_of(size), Hyperparameters(n_topics=6, birth_share=0.5)
     state = chain.start(corpus, model, 1, 0, "blocked")
-    return lambda workers: swept(corpus, model, state, size, workers)
+    return lambda threads: swept(corpus, model, state, size, threads)
 
 
 def sweep_collapsed(size: Size) -> Work:
@@ -122,12 +123,12 @@ def sweep_collapsed(size: Size) -> Work:
     facts = {**vars(small), "fingerprint": fingerprint(corpus), "n_topics": size.n_topics, "n_born": size.n_known}
     state = CollapsedState(**{**facts, "assignments": assignments, "counts": counts})
     chain.name_new_categories(state)
-    return lambda workers: swept(corpus, model, state, size, workers)
+    return lambda threads: swept(corpus, model, state, size, threads)
 
 
 def run_atoms(size: Size) -> Work:
     """The large size does not get beyond the seeds."""
-    return lambda workers: steps.atom_run(corpus_of(size), size.calibrated, 1, 1, workers)
+    return lambda threads: steps.atom_run(corpus_of(size), size.calibrated, 1, 1, threads)
 
 
 def atoms_at_random(n_documents: int, size: Size) -> Array:
@@ -140,7 +141,7 @@ def sweep_atoms(size: Size) -> Work:
     bags = bag(corpus_of(size))
     values, prior = effective_counts(bags, 1, 10.0), np.full(bags.n_words, 0.4)
     atom = atoms_at_random(bags.n_documents, size)
-    return lambda workers: settle(bags, values, atom, prior, size.calibrated.n_atom_sweeps, (1, 1), workers)
+    return lambda threads: settle(bags, values, atom, prior, size.calibrated.n_atom_sweeps, (1, 1), threads)
 
 
 def atom_runs(size: Size) -> list[Arrays]:
@@ -153,8 +154,8 @@ def atom_runs(size: Size) -> list[Arrays]:
 def learn_known(size: Size) -> Work:
     """Step 0: folds of regressions."""
     runs = atom_runs(size)
-    return lambda workers: steps.calibration_step(
-        corpus_of(size), size.calibrated, 1, runs, [], 0, workers
+    return lambda threads: steps.calibration_step(
+        corpus_of(size), size.calibrated, 1, runs, [], 0, threads
     )  # fmt: skip
 
 
@@ -176,8 +177,8 @@ def sides(size: Size) -> list[Side]:
 def group_side(size: Size) -> Work:
     """Step 4: the new side."""
     done = [{name: np.asarray(value) for name, value in learned(size)._asdict().items()}]
-    return lambda workers: steps.calibration_step(
-        corpus_of(size), size.calibrated, 1, [], done, 4, workers
+    return lambda threads: steps.calibration_step(
+        corpus_of(size), size.calibrated, 1, [], done, 4, threads
     )  # fmt: skip
 
 
@@ -187,7 +188,7 @@ def group_atoms(size: Size) -> Work:
     atom = atoms_at_random(bags.n_documents, size)
     rows = atom_rows(count(bags, effective_counts(bags, 0, 10.0), atom, int(atom.max()) + 1))
     prior, powers = word_prior(rows.word_totals, 0.4, True), list(size.calibrated.powers)
-    return lambda workers: regroup(rows, np.arange(rows.size.size), prior, powers, 4, np.uint64(1), workers=workers)
+    return lambda threads: regroup(rows, np.arange(rows.size.size), prior, powers, 4, np.uint64(1), threads=threads)
 
 
 def score_settings(size: Size) -> Work:
@@ -198,7 +199,7 @@ def score_settings(size: Size) -> Work:
         [rng.integers(50, size=(n_settings, n), dtype=np.uint16) for _ in range(n_starts)]
         for n in (labels.size, size.n_documents)
     )
-    return lambda workers: granularity.score(known, labels, size.n_known, new, size.calibrated, workers)
+    return lambda threads: granularity.score(known, labels, size.n_known, new, size.calibrated, threads)
 
 
 def calibration_of(size: Size) -> Calibration:
@@ -215,7 +216,7 @@ def calibration_of(size: Size) -> Calibration:
 
 def start_calibrated(size: Size) -> Work:
     corpus, found = corpus_of(size), calibration_of(size)
-    return lambda workers: calibrated_chain.dump(calibrated_chain.start(corpus, size.calibrated, found, 1, 0, workers))
+    return lambda threads: calibrated_chain.dump(calibrated_chain.start(corpus, size.calibrated, found, 1, 0, threads))
 
 
 def chain_at_random(size: Size, found: Calibration) -> CalibratedState:
@@ -239,13 +240,13 @@ def chain_at_random(size: Size, found: Calibration) -> CalibratedState:
 def sweep_calibrated(size: Size) -> Work:
     corpus, found = corpus_of(size), calibration_of(size)
     state = chain_at_random(size, found)
-    return lambda workers: [calibrated_chain.sweep(corpus, found, state, workers) for _ in range(size.n_sweeps)]
+    return lambda threads: [calibrated_chain.sweep(corpus, found, state, threads) for _ in range(size.n_sweeps)]
 
 
 def load_calibrated(size: Size) -> Work:
     corpus, found = corpus_of(size), calibration_of(size)
     data = calibrated_chain.dump(chain_at_random(size, found))
-    return lambda workers: calibrated_chain.dump(calibrated_chain.load(corpus, found, data, workers))
+    return lambda threads: calibrated_chain.dump(calibrated_chain.load(corpus, found, data, threads))
 
 
 def answers_at_random(size: Size) -> Array:
@@ -267,19 +268,19 @@ def conclude(size: Size) -> Work:
         )
         states.append(CalibratedState("", 1, 0, N_DRAWS, 4 * size.n_known, tally, "0", {}, {}))
     traces = {"a number": rng.random((size.n_chains, N_DRAWS))}
-    return lambda workers: conclusion.conclude(corpus, size.calibrated, found, states, traces, workers)
+    return lambda threads: conclusion.conclude(corpus, size.calibrated, found, states, traces, threads)
 
 
 def refine_answers(size: Size) -> Work:
     corpus, category = corpus_of(size), answers_at_random(size)
     bags = bag(corpus)
-    return lambda workers: refine(bags, corpus.labels, category, 2 * size.n_known, size.calibrated, 1, workers)
+    return lambda threads: refine(bags, corpus.labels, category, 2 * size.n_known, size.calibrated, 1, threads)
 
 
 def learn_topics(size: Size) -> Work:
     corpus, category = corpus_of(size), answers_at_random(size)
     model = Hyperparameters(n_topics=size.n_topics)
-    return lambda workers: topics_of_categories.learn_topics(corpus, category, 2 * size.n_known, model, 1, workers)
+    return lambda threads: topics_of_categories.learn_topics(corpus, category, 2 * size.n_known, model, 1, threads)
 
 
 def name_topics(size: Size) -> Work:
@@ -287,19 +288,19 @@ def name_topics(size: Size) -> Work:
     rng = np.random.default_rng(99)
     chances = rng.random((4 * size.n_words, size.n_topics))
     found = Topics(np.ones((1, size.n_topics)), chances, rng.random(size.n_topics))
-    return lambda workers: topics_of_categories.top_words(found, 5, workers)
+    return lambda threads: topics_of_categories.top_words(found, 5, threads)
 
 
 def name_categories(size: Size) -> Work:
     """Again and again: once takes seconds, even of the large size."""
     corpus, category = corpus_of(size), answers_at_random(size)
     answers = Consensus(2 * size.n_known, category, np.ones(0), category, np.ones(0))
-    return lambda workers: [consensus.top_words(corpus, answers, 5, workers) for _ in range(size.n_chains)]
+    return lambda threads: [consensus.top_words(corpus, answers, 5, threads) for _ in range(size.n_chains)]
 
 
 def power_test(size: Size) -> Work:
     runs = atom_runs(size)
-    return lambda workers: power_step(corpus_of(size), size.calibrated, 1, runs, 1, workers)
+    return lambda threads: power_step(corpus_of(size), size.calibrated, 1, runs, 1, threads)
 
 
 STAGES: dict[str, Callable[[Size], Work]] = {

@@ -13,7 +13,7 @@ from sampler.calibrated.bags import Bags, bag, effective_counts, select, tf_idf,
 from sampler.corpus import UNLABELED, Array
 from sampler.numerics import streams
 from sampler.numerics.streams import Step
-from sampler.numerics.threads import Workers
+from sampler.numerics.threads import Threads
 from tests.sampler.calibrated_harness import easy, posed
 
 BETA = 0.3
@@ -79,8 +79,8 @@ def test_counts_and_logs_stay_true_through_all_moves(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(atoms, "move", checked)
     start = (np.arange(bags.n_documents) % n_atoms).astype(np.int32)
     prior = word_prior(word_totals(bags, values), BETA, has_background=True)
-    with Workers() as workers:
-        settle(bags, values, start, prior, 5, (2, 1), workers)
+    with Threads() as threads:
+        settle(bags, values, start, prior, 5, (2, 1), threads)
     assert len(n_used) >= 5 and min(n_used) < max(n_used)
 
 
@@ -122,9 +122,9 @@ def test_documents_choose_their_atoms_by_their_conditionals(
         prior = word_prior(np.arange(bags.n_words) % 3 + 1.0, 1.0, True)
     start = np.array([0, 0, 1, 1, 2, 2, 3, 3, 0, 1, 2, 3, 3, 4], np.int32)
     visits = np.zeros((14, n_atoms))
-    with Workers() as workers:
+    with Threads() as threads:
         for draw in range(n_draws):
-            visits[np.arange(14), settle(bags, values, start, prior, 1, (draw, 1), workers)] += 1
+            visits[np.arange(14), settle(bags, values, start, prior, 1, (draw, 1), threads)] += 1
     for d in range(14):
         chances = conditional(bags, values, start, d, n_atoms, prior)
         if d < 8:
@@ -136,18 +136,18 @@ def test_documents_choose_their_atoms_by_their_conditionals(
         assert p_value > FALSE_ALARM
 
 
-def found_by(bags: Bags, workers: Workers, n_atoms: int, seed: int = 5, n_sweeps: int = 4) -> Array:
+def found_by(bags: Bags, threads: Threads, n_atoms: int, seed: int = 5, n_sweeps: int = 4) -> Array:
     """int32[D]: the atoms of seeds and some sweeps."""
     key = streams.stream(seed, 0, 0, Step.ATOM_SEEDS)
-    seeds = seed_atoms(bags, tf_idf(bags), n_atoms, key, workers)
-    return settle(bags, effective_counts(bags, 0, 10.0), seeds, even(bags), n_sweeps, (seed, 1), workers)
+    seeds = seed_atoms(bags, tf_idf(bags), n_atoms, key, threads)
+    return settle(bags, effective_counts(bags, 0, 10.0), seeds, even(bags), n_sweeps, (seed, 1), threads)
 
 
 def test_atoms_of_categories_that_share_no_word_are_pure() -> None:
     given = easy([30, 40, 50], [0, 0, 0])
-    with Workers() as workers:
+    with Threads() as threads:
         for seed in range(5):
-            atom = found_by(bag(given.corpus), workers, 12, seed)
+            atom = found_by(bag(given.corpus), threads, 12, seed)
             assert len(set(zip(atom.tolist(), given.truth.tolist(), strict=True))) == np.unique(atom).size >= 3
 
 
@@ -155,14 +155,14 @@ def test_atoms_of_categories_that_share_no_word_are_pure() -> None:
 def test_any_number_of_threads_and_any_pieces_give_the_same_bytes(piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
     bags = bag(easy([60, 60, 60], [0, 0, 0], overlap=0.5).corpus)
     values = effective_counts(bags, 0, 10.0)
-    with Workers() as alone:
+    with Threads() as alone:
         expected = found_by(bags, alone, 20)
         assigned = assign(bags, values, count(bags, values, expected, 20), even(bags), alone)
     monkeypatch.setattr(atoms, "PIECE", piece)
-    for n_workers in (1, 2, 5):
-        with Workers(n_workers) as workers:
-            found = found_by(bags, workers, 20)
-            again = assign(bags, values, count(bags, values, found, 20), even(bags), workers)
+    for n_threads in (1, 2, 5):
+        with Threads(n_threads) as threads:
+            found = found_by(bags, threads, 20)
+            again = assign(bags, values, count(bags, values, found, 20), even(bags), threads)
         assert found.tobytes() == expected.tobytes() and again.tobytes() == assigned.tobytes()
 
 
@@ -170,8 +170,8 @@ def test_settled_atoms_are_numbered_without_a_gap_and_the_start_is_left_alone() 
     bags = random_bags()
     start = np.random.default_rng(25).integers(0, 40, bags.n_documents).astype(np.int32)
     before = start.copy()
-    with Workers() as workers:
-        found = settle(bags, effective_counts(bags, 0, 10.0), start, even(bags), 3, (1, 1), workers)
+    with Threads() as threads:
+        found = settle(bags, effective_counts(bags, 0, 10.0), start, even(bags), 3, (1, 1), threads)
     np.testing.assert_array_equal(start, before)
     np.testing.assert_array_equal(np.unique(found), np.arange(found.max() + 1))
     assert found.dtype == np.int32 and found.max() < 40
@@ -180,25 +180,25 @@ def test_settled_atoms_are_numbered_without_a_gap_and_the_start_is_left_alone() 
 def test_documents_without_words_are_in_atom_0_and_move_no_other() -> None:
     bags = bag(easy([20, 20], [0, 0], overlap=0.4).corpus)
     more = bags._replace(offsets=np.append(bags.offsets, [bags.offsets[-1]] * 3))
-    with Workers() as workers:
+    with Threads() as threads:
         seeds = np.arange(40, dtype=np.int32) % 9
         without, found = (
-            settle(part, effective_counts(part, 0, 10.0), start, even(part), 3, (1, 1), workers)
+            settle(part, effective_counts(part, 0, 10.0), start, even(part), 3, (1, 1), threads)
             for part, start in ((bags, seeds), (more, np.append(seeds, np.zeros(3, np.int32))))
         )
         np.testing.assert_array_equal(found[:40], without)
         np.testing.assert_array_equal(found[40:], 0)
         nothing = select(more, np.arange(40, 43))[0]
-        np.testing.assert_array_equal(found_by(nothing, workers, 2), 0)
+        np.testing.assert_array_equal(found_by(nothing, threads, 2), 0)
 
 
 def test_seeds_part_documents_of_different_words_and_keep_equal_ones_together() -> None:
     """A document equal to a center is as near as can be: its like never becomes a second one."""
     kinds = np.random.default_rng(26).permutation(np.repeat(np.arange(6), 7))
     bags = bag(posed([[2 * k, 2 * k, 2 * k + 1] for k in kinds], [UNLABELED] * kinds.size, 0))
-    with Workers() as workers:
+    with Threads() as threads:
         for seed in range(10):
-            atom = seed_atoms(bags, tf_idf(bags), 6, streams.stream(seed, 0, 0, Step.ATOM_SEEDS), workers)
+            atom = seed_atoms(bags, tf_idf(bags), 6, streams.stream(seed, 0, 0, Step.ATOM_SEEDS), threads)
             assert len(set(zip(atom.tolist(), kinds.tolist(), strict=True))) == 6 == np.unique(atom).size
 
 
@@ -212,8 +212,8 @@ def test_each_document_is_assigned_to_its_most_likely_atom(n_atoms: int) -> None
     prior = word_prior(word_totals(bags, values), BETA, has_background=n_atoms == 5)
     log_p = dense(bags, values) @ (np.log(prior[:, None] + words) - np.log(prior.sum() + total))
     log_p += np.log(np.maximum(size, 1e-9))
-    with Workers() as workers:
-        found = assign(bags, values, counts, prior, workers)
+    with Threads() as threads:
+        found = assign(bags, values, counts, prior, threads)
     chosen, with_words = log_p[np.arange(bags.n_documents), found], ~bags.is_empty
     assert (chosen >= log_p.max(axis=1) - ROUNDING)[with_words].all()
     np.testing.assert_array_equal(found[bags.is_empty], 0)

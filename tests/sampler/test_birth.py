@@ -22,7 +22,7 @@ from sampler.lbpl_ntm.blocked.state import BlockedState
 from sampler.lbpl_ntm.checkpoint import dump, load
 from sampler.lbpl_ntm.simulate import simulate
 from sampler.numerics.streams import branch
-from sampler.numerics.threads import Workers
+from sampler.numerics.threads import Threads
 from tests.sampler import blocked_harness, harness, mutants
 
 ALONE = {**test_blocked.ALONE, **test_blocked.BIRTHS}  # no other move between categories
@@ -92,10 +92,10 @@ def crowded(seed: int, n_sweeps: int) -> tuple[Corpus, BlockedState]:
     for _ in range(n_sweeps):
         chain.sweep(corpus, CROWDED, state)
     state.n_sweeps += 1
-    with Workers() as workers:
-        state.draw_parameters(corpus, CROWDED, workers)
-        state.make_offers(workers)
-        state.sample_documents(workers)
+    with Threads() as threads:
+        state.draw_parameters(corpus, CROWDED, threads)
+        state.make_offers(threads)
+        state.sample_documents(threads)
     return corpus, state
 
 
@@ -113,9 +113,9 @@ def test_births_that_are_rejected_change_nothing(n_sweeps: int, monkeypatch: pyt
     corpus, state = crowded(41, n_sweeps)
     for _ in range(5):  # whoever is alone joins another
         state.gamma = 1e-300
-        state.births(corpus, CROWDED, Workers())
+        state.births(corpus, CROWDED, Threads())
     before = bytes_of(state)
-    state.births(corpus, CROWDED, Workers())
+    state.births(corpus, CROWDED, Threads())
     assert bytes_of(state) == before
 
 
@@ -125,15 +125,15 @@ def test_a_document_that_no_category_suits_opens_one(monkeypatch: pytest.MonkeyP
     corpus, state = crowded(42, 10)
     n_slots, state.gamma = state.identity.size, 1e300
     sticks = state.room.drawn.stick.sum()  # type: ignore[union-attr]
-    state.births(corpus, CROWDED, Workers())
+    state.births(corpus, CROWDED, Threads())
     assert state.room is not None
     homes = state.placements.whole[state.room.one_table]
     assert homes.size > 64 and state.identity.size > n_slots
     assert (state.counts.category_tables[homes] == 1).all() and np.unique(homes).size == homes.size
     assert math.isclose(state.room.drawn.stick.sum(), sticks, rel_tol=1e-12)
     np.testing.assert_allclose(state.room.drawn.chance[:, homes].sum(axis=0), 1.0, rtol=1e-4)
-    with Workers() as workers:
-        state.sample_topics(corpus, workers)
+    with Threads() as threads:
+        state.sample_topics(corpus, threads)
     chain.name_new_categories(state)
     blocked_harness.assert_counts_are_a_recount(corpus, state)
     assert np.unique(state.identity[homes]).size == homes.size
@@ -146,7 +146,7 @@ def test_the_first_sweeps_alone_propose_births_to_the_share_that_is_asked_for() 
     for _ in range(blocked_state.YOUNG + 1):
         n_before = np.count_nonzero(state.counts.category_tables)
         state.gamma = 1e300
-        state.births(corpus, model, Workers())
+        state.births(corpus, model, Threads())
         n_opened.append(int(np.count_nonzero(state.counts.category_tables) - n_before))
         state.n_sweeps += 1
     assert n_opened[0] > 30  # 80 if all of them are one table, less 8 standard deviations of 6.3
@@ -163,7 +163,7 @@ def test_slots_that_were_there_before_change_no_birth(monkeypatch: pytest.Monkey
         roomy.enlarge()
     n_slots, n_before = roomy.identity.size, state.identity.size
     for some in (state, roomy):
-        some.births(corpus, CROWDED, Workers())
+        some.births(corpus, CROWDED, Threads())
     assert roomy.identity.size == n_slots > state.identity.size > n_before
     np.testing.assert_array_equal(state.placements.whole, roomy.placements.whole)
 
@@ -179,16 +179,16 @@ def test_counts_equal_a_recount_where_births_are_many(monkeypatch: pytest.Monkey
     assert state.n_born > n_born + 50 and len(n_sizes) > 5
 
 
-def test_births_are_the_same_for_any_workers_and_after_a_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_births_are_the_same_for_any_threads_and_after_a_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocked_state, "share_of_births", lambda *_: 0.5)
     corpus, _ = crowded(45, 0)
     alone = blocked_harness.start(corpus, CROWDED, seed=46)
     others = [blocked_harness.start(corpus, CROWDED, seed=46) for _ in range(3)]
-    with Workers(2, 3) as two, Workers(5, 7) as five:
+    with Threads(2, 3) as two, Threads(5, 7) as five:
         for _ in range(40):
             chain.sweep(corpus, CROWDED, alone)
-            for j, workers in enumerate((two, five, None)):
-                chain.sweep(corpus, CROWDED, others[j], workers)
+            for j, threads in enumerate((two, five, None)):
+                chain.sweep(corpus, CROWDED, others[j], threads)
             assert {dump(corpus, other) for other in others} == {dump(corpus, alone)}
             resumed = load(corpus, CROWDED, dump(corpus, others[2]))
             assert isinstance(resumed, BlockedState)
@@ -246,7 +246,7 @@ def test_births_leave_a_slot_for_a_split(monkeypatch: pytest.MonkeyPatch) -> Non
         homes = state.room.one_table
         homes[np.flatnonzero(homes)[n_unused:]] = False  # as many documents as slots
         state.gamma = 1e300
-        state.births(corpus, CROWDED, Workers())
+        state.births(corpus, CROWDED, Threads())
         assert (
             split_merge.unused_slot(state.category_tables, state.room.drawn.stick, corpus.n_known) != split_merge.NOBODY
         )

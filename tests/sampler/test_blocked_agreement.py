@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from sampler.corpus import UNLABELED, Array, Corpus
-from sampler.hyperparameters import Hyperparameters
+from sampler.hyperparameters import Hyperparameters, Kernel
 from sampler.lbpl_ntm import chain
 from sampler.lbpl_ntm.blocked import state as blocked_state
 from sampler.lbpl_ntm.simulate import simulate_separated
-from sampler.lbpl_ntm.state import Kernel
-from sampler.numerics.threads import Workers
+from sampler.numerics.threads import Threads
 from tests.sampler import harness
 
 MODEL = Hyperparameters(
@@ -41,9 +40,9 @@ def statistics(kernel: Kernel, seed: int) -> Array:
     unlabeled = np.flatnonzero(given.labels == UNLABELED)
     left, right = np.triu_indices(unlabeled.size, 1)
     rows = []
-    with Workers() as workers:
+    with Threads() as threads:
         for sweep in range(N_FIRST + N_SWEEPS):
-            draw = chain.sweep(given, MODEL, state, workers)
+            draw = chain.sweep(given, MODEL, state, threads)
             if sweep < N_FIRST:
                 continue
             answers = state.document_categories(given)[unlabeled]

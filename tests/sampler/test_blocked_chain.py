@@ -8,25 +8,25 @@ import numpy as np
 import pytest
 import scipy.special
 
-from sampler.corpus import UNLABELED, Corpus
+from sampler.corpus import NO_CATEGORY, UNLABELED, Corpus
 from sampler.digest import next_digest
 from sampler.hyperparameters import Hyperparameters
 from sampler.lbpl_ntm import chain
-from sampler.lbpl_ntm.assignments import EMPTY, UNBORN
+from sampler.lbpl_ntm.assignments import UNBORN
 from sampler.lbpl_ntm.blocked.arrays import FIXED_POINT, MIXED
 from sampler.lbpl_ntm.blocked.state import BlockedState
 from sampler.lbpl_ntm.checkpoint import dump, load
 from sampler.lbpl_ntm.collapsed.state import CollapsedState
-from sampler.numerics.threads import Workers
+from sampler.numerics.threads import Threads
 from tests.sampler import blocked_harness, harness
 
 
 def test_counts_equal_a_recount_after_every_sweep(corpus: Corpus, hyperparameters: Hyperparameters) -> None:
     state = blocked_harness.start(corpus, hyperparameters, seed=1)
-    with Workers(2, 5) as workers:
+    with Threads(2, 5) as threads:
         for sweep in range(200):
             blocked_harness.assert_counts_are_a_recount(corpus, state)
-            chain.sweep(corpus, hyperparameters, state, workers if sweep % 2 else None)
+            chain.sweep(corpus, hyperparameters, state, threads if sweep % 2 else None)
 
 
 def test_a_draw_says_what_a_literal_reading_of_the_state_says(corpus: Corpus, hyperparameters: Hyperparameters) -> None:
@@ -38,7 +38,7 @@ def test_a_draw_says_what_a_literal_reading_of_the_state_says(corpus: Corpus, hy
         answers = []
         for d in range(corpus.n_documents):
             words = Counter(served[corpus.offsets[d] : corpus.offsets[d + 1]])
-            answers.append(min(words, key=lambda k, words=words: (-words[k], k)) if words else EMPTY)
+            answers.append(min(words, key=lambda k, words=words: (-words[k], k)) if words else NO_CATEGORY)
         assert state.document_categories(corpus).tolist() == answers
         is_labeled = (corpus.labels != UNLABELED) & (corpus.lengths > 0)
         np.testing.assert_array_equal(np.array(answers)[is_labeled], corpus.labels[is_labeled])

@@ -21,7 +21,7 @@ from sampler.lbpl_ntm.blocked import state as blocked_state
 from sampler.lbpl_ntm.blocked import whole_documents
 from sampler.lbpl_ntm.blocked.arrays import FIXED_POINT
 from sampler.lbpl_ntm.blocked.state import BlockedState
-from sampler.numerics.threads import Workers
+from sampler.numerics.threads import Threads
 from tests.sampler import blocked_harness, exact, mutants
 
 Document = tuple[int, ...]
@@ -115,11 +115,11 @@ def by_document(given: Given, tokens: Array, n_copies: int) -> list[Array]:
 
 
 def resample(state: BlockedState, n_times: int) -> None:
-    with Workers() as workers:
-        state.make_offers(workers, is_mixed=True)
+    with Threads() as threads:
+        state.make_offers(threads, is_mixed=True)
         for _ in range(n_times):
             state.n_sweeps += 1
-            state.sample_documents(workers)
+            state.sample_documents(threads)
 
 
 def p_values(given: Given, state: BlockedState, corpus: Corpus, n_copies: int) -> dict[object, float]:

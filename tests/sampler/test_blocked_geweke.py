@@ -20,7 +20,7 @@ from sampler.lbpl_ntm import chain, simulate
 from sampler.lbpl_ntm.blocked import state as blocked_state
 from sampler.lbpl_ntm.blocked.arrays import FIXED_POINT
 from sampler.lbpl_ntm.blocked.state import BlockedState
-from sampler.numerics.threads import Workers
+from sampler.numerics.threads import Threads
 from tests.sampler import blocked_harness, harness
 
 HYPERPARAMETERS = Hyperparameters(
@@ -114,11 +114,11 @@ def successive(corpus: Corpus, hyperparameters: Hyperparameters, n_sweeps: int, 
     rng = np.random.default_rng(seed)
     state = blocked_harness.start(corpus, hyperparameters, seed=seed)
     rows = np.empty((n_sweeps, N_FUNCTIONS))
-    with Workers() as workers:
+    with Threads() as threads:
         for row in rows:
             chain.sweep(corpus, hyperparameters, state)
             blocked_harness.redraw_words(corpus, state, rng)
-            state.sample_topics(corpus, workers)
+            state.sample_topics(corpus, threads)
             row[:] = functions_of_state(corpus, state)
     return rows[n_sweeps // 10 :]
 

@@ -10,7 +10,7 @@ from sampler.hyperparameters import LIMITS, Hyperparameters
 from sampler.lbpl_ntm import chain
 from sampler.lbpl_ntm.blocked.state import BlockedState
 from sampler.lbpl_ntm.state import Course
-from sampler.numerics.threads import Workers
+from sampler.numerics.threads import Threads
 from tests.sampler import blocked_harness, harness
 
 TOO_WIDE = ("gamma_scale", 1e6)  # gamma then wants tens of millions of categories
@@ -20,9 +20,9 @@ AT_LIMITS = [(name, value) for name, limits in LIMITS.items() for value in limit
 def sweep_and_check(corpus: Corpus, model: Hyperparameters, n_sweeps: int = 5) -> BlockedState:
     """Sweep on two threads; all numbers stay finite, all counts those of a recount."""
     state = blocked_harness.start(corpus, model, seed=51)
-    with Workers(2) as workers:
+    with Threads(2) as threads:
         for _ in range(n_sweeps):
-            draw = chain.sweep(corpus, model, state, workers)
+            draw = chain.sweep(corpus, model, state, threads)
             chain.keep(corpus, state)
             assert np.isfinite(draw.log_joint) and draw.alpha > 0 and draw.gamma > 0
             assert state.room is not None

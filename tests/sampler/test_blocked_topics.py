@@ -17,7 +17,7 @@ from sampler.corpus import Array
 from sampler.hyperparameters import Hyperparameters
 from sampler.lbpl_ntm.blocked import bulk_topics
 from sampler.lbpl_ntm.blocked.state import BlockedState
-from sampler.numerics.threads import Workers
+from sampler.numerics.threads import Threads
 from tests.sampler import blocked_harness, harness
 
 
@@ -94,8 +94,8 @@ def drawn(case: Case, rng: np.random.Generator) -> tuple[BlockedState, Array, Ar
     state.counts.category_word[:, : len(case.n_tokens)] = case.n_tokens
     state.counts.category_tables[:] = state.counts.category_word[0] > 0
     state.n_sweeps = 1
-    with Workers() as workers:
-        state.sample_topics(corpus, workers)
+    with Threads() as threads:
+        state.sample_topics(corpus, threads)
     return state, theta, phi
 
 

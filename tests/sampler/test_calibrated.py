@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from sampler.answers.consensus import NONE
 from sampler.answers.metrics import nmi
+from sampler.archive import CheckpointError, pack, unpack
 from sampler.calibrated import atoms, steps
 from sampler.calibrated import chain as calibrated_chain
 from sampler.calibrated.atom_groups import AtomRows, log_target, regroup
@@ -20,14 +20,12 @@ from sampler.calibrated.bags import word_prior
 from sampler.calibrated.chain import dump, load, start
 from sampler.calibrated.granularity import Scores, Setting
 from sampler.calibrated.steps import Calibration
-from sampler.corpus import UNLABELED, Array, Corpus
-from sampler.hyperparameters import CALIBRATED_LIMITS, Hyperparameters
+from sampler.corpus import NO_CATEGORY, UNLABELED, Array, Corpus
+from sampler.hyperparameters import CALIBRATED_LIMITS, Hyperparameters, Kernel
 from sampler.lbpl_ntm import chain
 from sampler.lbpl_ntm import checkpoint as topics
-from sampler.lbpl_ntm.checkpoint import CheckpointError, pack, unpack
-from sampler.lbpl_ntm.state import Kernel
 from sampler.numerics.streams import Step, chosen, stream
-from sampler.numerics.threads import Workers
+from sampler.numerics.threads import Threads
 from tests.sampler.calibrated_harness import QUICK, answer, calibrate, easy, four_categories, posed, swept
 
 FALSE_ALARM = 1e-4  # of one comparison, were the seed not fixed
@@ -36,15 +34,15 @@ SEED = 3
 
 def found_in(corpus: Corpus) -> Calibration:
     """The calibration of a corpus, by one thread."""
-    with Workers() as workers:
-        return calibrate(corpus, workers, seed=SEED)[2]
+    with Threads() as threads:
+        return calibrate(corpus, threads, seed=SEED)[2]
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_two_known_and_two_new_categories_of_an_easy_corpus_are_found(seed: int) -> None:
     given = four_categories()
-    with Workers() as workers:
-        found = answer(given.corpus, workers, seed=seed)
+    with Threads() as threads:
+        found = answer(given.corpus, threads, seed=seed)
     consensus, is_free = found.conclusion.consensus, given.corpus.labels == UNLABELED
     assert consensus.n_categories == 4
     assert nmi(given.truth[is_free], consensus.category[is_free]) > 0.95
@@ -58,16 +56,16 @@ def test_two_known_and_two_new_categories_of_an_easy_corpus_are_found(seed: int)
 
 def test_two_new_categories_are_found_without_a_label() -> None:
     given = easy([40, 40], [0, 0])
-    with Workers() as workers:
-        found = answer(given.corpus, workers)
+    with Threads() as threads:
+        found = answer(given.corpus, threads)
     assert nmi(given.truth, found.conclusion.consensus.category) > 0.9
     assert found.calibration.report()["labeling_rate"] is None
 
 
-def everything(corpus: Corpus, workers: Workers) -> tuple[bytes, ...]:
+def everything(corpus: Corpus, threads: Threads) -> tuple[bytes, ...]:
     """All results of a corpus as bytes."""
-    runs, done, _ = calibrate(corpus, workers, seed=SEED)
-    found = answer(corpus, workers, seed=SEED)
+    runs, done, _ = calibrate(corpus, threads, seed=SEED)
+    found = answer(corpus, threads, seed=SEED)
     arrays: list[Any] = [array for step in [*runs, *done] for array in step.values()]
     arrays += [*found.conclusion.consensus, found.conclusion.stability, found.conclusion.category_stability]
     arrays += [*found.conclusion.audit]
@@ -81,12 +79,12 @@ def everything(corpus: Corpus, workers: Workers) -> tuple[bytes, ...]:
 
 def test_any_number_of_threads_and_any_pieces_give_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     corpus = easy([40, 40, 40, 40], [16, 16, 0, 0], overlap=0.4).corpus
-    with Workers() as alone:
+    with Threads() as alone:
         expected = everything(corpus, alone)
     monkeypatch.setattr(atoms, "PIECE", 7)
-    for n_workers in (1, 2, 5):
-        with Workers(n_workers) as workers:
-            assert everything(corpus, workers) == expected
+    for n_threads in (1, 2, 5):
+        with Threads(n_threads) as threads:
+            assert everything(corpus, threads) == expected
 
 
 def hard() -> Corpus:
@@ -97,7 +95,7 @@ def hard() -> Corpus:
 def test_a_chain_resumed_after_every_sweep_is_the_uninterrupted_one() -> None:
     corpus = hard()
     found = found_in(corpus)
-    with Workers() as one, Workers(2) as two:
+    with Threads() as one, Threads(2) as two:
         whole = start(corpus, QUICK, found, SEED, 0, one)
         data = dump(start(corpus, QUICK, found, SEED, 0, two))
         for _ in range(12):
@@ -118,11 +116,11 @@ def test_chains_and_seeds_differ_and_the_same_ones_do_not() -> None:
     corpus = hard()
     found = found_in(corpus)
     digests = []
-    with Workers() as workers:
+    with Threads() as threads:
         for seed, number in ((1, 0), (1, 0), (1, 1), (2, 0)):
-            state = start(corpus, QUICK, found, seed, number, workers)
+            state = start(corpus, QUICK, found, seed, number, threads)
             before = state.digest
-            swept(corpus, found, state, 2, workers)
+            swept(corpus, found, state, 2, threads)
             assert state.digest != before
             digests.append(state.digest)
     assert digests[0] == digests[1] and len(set(digests)) == 3
@@ -133,10 +131,10 @@ def test_atoms_do_not_change_when_labels_do() -> None:
     relabeled = given.corpus._replace(labels=np.roll(given.corpus.labels, 50), n_known=2)
     fewer = given.corpus._replace(labels=np.full_like(given.corpus.labels, UNLABELED), n_known=0)
     other = easy([40, 40, 40, 40], [16, 16, 0, 0], overlap=0.15, seed=2).corpus
-    with Workers() as workers:
+    with Threads() as threads:
         for number in range(steps.n_atom_runs(QUICK)):
             found = [
-                steps.atom_run(corpus, QUICK, SEED, number, workers)["atoms"].tobytes()
+                steps.atom_run(corpus, QUICK, SEED, number, threads)["atoms"].tobytes()
                 for corpus in (given.corpus, relabeled, fewer, other)
             ]
             assert found[0] == found[1] == found[2] != found[3]
@@ -149,8 +147,8 @@ def test_known_documents_and_settings_are_drawn_by_their_chances() -> None:
     corpus, n_sweeps = hard(), 600
     found = found_in(corpus)
     known_hits, settings = np.zeros(corpus.n_documents), []
-    with Workers() as workers:
-        state = start(corpus, QUICK, found, SEED, 0, workers)
+    with Threads() as threads:
+        state = start(corpus, QUICK, found, SEED, 0, threads)
         for _ in range(n_sweeps):
             settings.append(calibrated_chain.sweep(corpus, found, state).setting)
             known_hits += calibrated_chain.document_categories(corpus, found, state) == found.learned.category
@@ -177,10 +175,10 @@ def prior_of(rows: AtomRows, setting: Setting) -> Array:
 def test_a_draw_tells_the_groups_that_its_state_has() -> None:
     corpus = hard()
     found = found_in(corpus)
-    with Workers() as workers:
-        state = start(corpus, QUICK, found, SEED, 0, workers)
+    with Threads() as threads:
+        state = start(corpus, QUICK, found, SEED, 0, threads)
         for sweep in range(1, 6):
-            [draw] = swept(corpus, found, state, 1, workers)
+            [draw] = swept(corpus, found, state, 1, threads)
             groups, setting = state.groups[draw.setting], found.settings[draw.setting]
             rows = state.atoms[setting.atoms].rows
             assert draw.sweep == sweep == state.n_sweeps
@@ -191,17 +189,17 @@ def test_a_draw_tells_the_groups_that_its_state_has() -> None:
             assert state.identity.size == corpus.n_known + n_groups
             answers = calibrated_chain.document_categories(corpus, found, state)
             assert answers.max() < state.identity.size
-            np.testing.assert_array_equal(answers == NONE, corpus.labels != UNLABELED)
+            np.testing.assert_array_equal(answers == NO_CATEGORY, corpus.labels != UNLABELED)
 
 
 def test_a_sweep_takes_the_groups_of_its_setting_one_gibbs_sweep_further_and_leaves_the_others() -> None:
     corpus, n_changes = hard(), 0
     found = found_in(corpus)
-    with Workers() as workers:
-        state = start(corpus, QUICK, found, SEED, 0, workers)
+    with Threads() as threads:
+        state = start(corpus, QUICK, found, SEED, 0, threads)
         for sweep in range(1, 31):
             expected = dict(state.groups)
-            [draw] = swept(corpus, found, state, 1, workers)
+            [draw] = swept(corpus, found, state, 1, threads)
             setting, key = found.settings[draw.setting], stream(SEED, 0, sweep, Step.GROUPS)
             rows, before = state.atoms[setting.atoms].rows, expected[draw.setting]
             expected[draw.setting] = regroup(rows, before, prior_of(rows, setting), [setting.power], 1, key)[0]
@@ -216,10 +214,10 @@ def test_new_categories_keep_their_identity_for_as_long_as_they_keep_their_docum
     given = four_categories()
     found = found_in(given.corpus)
     seen: list[set[int]] = [set(), set()]
-    with Workers() as workers:
-        state = start(given.corpus, QUICK, found, SEED, 0, workers)
+    with Threads() as threads:
+        state = start(given.corpus, QUICK, found, SEED, 0, threads)
         for _ in range(10):
-            swept(given.corpus, found, state, 1, workers)
+            swept(given.corpus, found, state, 1, threads)
             answers = calibrated_chain.document_categories(given.corpus, found, state)
             for k in (2, 3):
                 own = state.identity[answers[(given.truth == k) & (answers >= 2)]]
@@ -235,9 +233,9 @@ def checkpoint() -> tuple[Corpus, Calibration, bytes]:
     """A corpus, its calibration, and a chain of it after some sweeps."""
     corpus = hard()
     found = found_in(corpus)
-    with Workers() as workers:
-        state = start(corpus, QUICK, found, SEED, 0, workers)
-        swept(corpus, found, state, 4, workers)
+    with Threads() as threads:
+        state = start(corpus, QUICK, found, SEED, 0, threads)
+        swept(corpus, found, state, 4, threads)
     return corpus, found, dump(state)
 
 
@@ -348,14 +346,14 @@ LIMITS: dict[str, Callable[[], Corpus]] = {
 @pytest.mark.parametrize("limit", LIMITS)
 def test_a_corpus_at_a_limit_has_an_answer_without_an_error_or_a_warning(limit: str) -> None:
     corpus = LIMITS[limit]()
-    with warnings.catch_warnings(), Workers() as workers:
+    with warnings.catch_warnings(), Threads() as threads:
         warnings.simplefilter("error")
-        found = answer(corpus, workers, n_sweeps=3)
+        found = answer(corpus, threads, n_sweeps=3)
         for state in found.states:
             assert dump(load(corpus, found.calibration, dump(state))) == dump(state)
     consensus, is_free = found.conclusion.consensus, corpus.labels == UNLABELED
     has_answer = ~is_free | (corpus.lengths > 0)
-    np.testing.assert_array_equal(consensus.category == NONE, ~has_answer)
+    np.testing.assert_array_equal(consensus.category == NO_CATEGORY, ~has_answer)
     np.testing.assert_array_equal(consensus.category[~is_free], corpus.labels[~is_free])
     assert consensus.category.max() < consensus.n_categories >= corpus.n_known
     new = consensus.category[is_free & (consensus.category >= corpus.n_known)]
@@ -369,16 +367,16 @@ def test_a_corpus_at_a_limit_has_an_answer_without_an_error_or_a_warning(limit: 
 
 def test_without_new_documents_all_are_of_the_known_categories() -> None:
     given = easy([30, 30], [12, 12])
-    with Workers() as workers:
-        found = answer(given.corpus, workers)
+    with Threads() as threads:
+        found = answer(given.corpus, threads)
     np.testing.assert_array_equal(found.conclusion.consensus.category, given.truth)
 
 
 def test_thirty_known_categories_with_one_labeled_document_each_are_told_apart() -> None:
     """A word of 20 is in a document of 15 with probability .54: any two of a category have some in common."""
     given = easy([4] * 30, [1] * 30)
-    with Workers() as workers:
-        found = answer(given.corpus, workers)
+    with Threads() as threads:
+        found = answer(given.corpus, threads)
     is_free = given.corpus.labels == UNLABELED
     assert nmi(given.truth[is_free], found.conclusion.consensus.category[is_free]) > 0.8
 
@@ -388,8 +386,8 @@ def test_the_audit_lists_wrong_labels_first_and_changes_none() -> None:
     labels = given.corpus.labels.copy()
     labels[[3, 50]] = [1, 0]
     corpus = given.corpus._replace(labels=labels)
-    with Workers() as workers:
-        conclusion = answer(corpus, workers).conclusion
+    with Threads() as threads:
+        conclusion = answer(corpus, threads).conclusion
     audit = conclusion.audit
     assert set(audit.document[:2].tolist()) == {3, 50} and audit.document.size <= 4
     for d, suggested in zip(audit.document[:2], audit.suggested[:2], strict=True):
@@ -405,8 +403,8 @@ def test_hardly_a_right_label_of_an_easy_corpus_is_listed() -> None:
     """None of 32 in most corpora: in one of many a known category is parted, and a label of it may be doubted."""
     sizes = []
     for seed in range(8):
-        with Workers() as workers:
-            audit = answer(easy([40, 40, 40], [16, 16, 0], seed=seed).corpus, workers).conclusion.audit
+        with Threads() as threads:
+            audit = answer(easy([40, 40, 40], [16, 16, 0], seed=seed).corpus, threads).conclusion.audit
         sizes.append(audit.document.size)
     assert np.median(sizes) == 0 and max(sizes) <= 3
 
@@ -414,8 +412,8 @@ def test_hardly_a_right_label_of_an_easy_corpus_is_listed() -> None:
 def test_a_sample_stands_for_the_corpus() -> None:
     """Atoms are sought in 1,000 of 1,200 documents, and the others have the atoms that are likeliest for them."""
     given = easy([300, 300, 300, 300], [100, 100, 0, 0], length=8)
-    with Workers() as workers:
-        found = answer(given.corpus, workers, replace(QUICK, sample_size=1_000), n_sweeps=3)
+    with Threads() as threads:
+        found = answer(given.corpus, threads, replace(QUICK, sample_size=1_000), n_sweeps=3)
     is_free = given.corpus.labels == UNLABELED
     assert found.conclusion.consensus.n_categories == 4
     assert nmi(given.truth[is_free], found.conclusion.consensus.category[is_free]) > 0.95
@@ -454,8 +452,8 @@ def test_a_grid_that_is_empty_or_beyond_its_limits_is_refused(name: str, values:
 
 
 def test_the_verdict_speaks_of_categories_that_the_answer_has() -> None:
-    with Workers() as workers:
-        found = answer(four_categories().corpus, workers)
+    with Threads() as threads:
+        found = answer(four_categories().corpus, threads)
     for reason in found.conclusion.diagnostics["reasons"]:
         if reason.startswith("Categories"):
             numbers = [int(part) for part in reason.split(": ")[1].rstrip(".").split(", ")]

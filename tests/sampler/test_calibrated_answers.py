@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from sampler.answers.consensus import NONE, Consensus
+from sampler.answers.consensus import Consensus
 from sampler.calibrated.conclusion import reckon_with
+from sampler.corpus import NO_CATEGORY
 
 NAN = float("nan")
 
@@ -13,9 +14,9 @@ def answers() -> Consensus:
     """One known and two new categories; the last document has no word."""
     return Consensus(
         n_categories=3,
-        category=np.array([0, 1, 2, NONE], np.int32),
+        category=np.array([0, 1, 2, NO_CATEGORY], np.int32),
         probability=np.array([0.9, 0.8, 0.6, NAN]),
-        runner_up=np.array([1, 0, NONE, NONE], np.int32),
+        runner_up=np.array([1, 0, NO_CATEGORY, NO_CATEGORY], np.int32),
         runner_up_probability=np.array([0.05, 0.2, NAN, NAN]),
     )
 
@@ -29,7 +30,8 @@ def test_probabilities_reckon_with_chains_that_differ_and_with_labels_when_hidde
 
 
 def test_without_labels_the_chains_alone_decide() -> None:
-    found = reckon_with(answers()._replace(category=np.array([0, 1, 2, NONE], np.int32)), 0, np.full(3, 0.6), NAN)
+    category = np.array([0, 1, 2, NO_CATEGORY], np.int32)
+    found = reckon_with(answers()._replace(category=category), 0, np.full(3, 0.6), NAN)
     np.testing.assert_allclose(found.probability, np.array([0.9, 0.8, 0.6, NAN]) * 0.75)
 
 

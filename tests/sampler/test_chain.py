@@ -5,14 +5,14 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from sampler.corpus import UNLABELED, Array, Corpus
+from sampler.answers.tally import Tally, no_tally
+from sampler.corpus import NO_CATEGORY, UNLABELED, Array, Corpus
 from sampler.hyperparameters import Hyperparameters
 from sampler.lbpl_ntm import chain
-from sampler.lbpl_ntm.assignments import EMPTY, UNBORN, Assignments, recount, with_slots
+from sampler.lbpl_ntm.assignments import UNBORN, Assignments, recount, with_slots
 from sampler.lbpl_ntm.collapsed import state as collapsed_state
 from sampler.lbpl_ntm.collapsed.state import CollapsedState
-from sampler.lbpl_ntm.state import Tally, no_tally
-from sampler.numerics.threads import Workers
+from sampler.numerics.threads import Threads
 from tests.sampler import harness
 
 CROWDED = Hyperparameters(
@@ -31,7 +31,7 @@ def test_counts_equal_a_recount_after_every_sweep(
         assignments, counts = state.assignments, state.counts
         harness.assert_equal_arrays(counts, harness.recount(corpus, assignments, model.n_topics))
         harness.assert_equal_arrays(counts, recount(corpus, assignments, model.n_topics))
-        np.testing.assert_array_equal(assignments.category == EMPTY, counts.table_tokens == 0)
+        np.testing.assert_array_equal(assignments.category == NO_CATEGORY, counts.table_tokens == 0)
         np.testing.assert_array_equal(document[assignments.table], document)
         chain.sweep(corpus, model, state)
 
@@ -104,7 +104,7 @@ def test_each_kernel_left_for_want_of_room_goes_on_where_it_stopped(corpus: Corp
         state.counts = recount(corpus, state.assignments, CROWDED.n_topics)
         n_slots = state.assignments.identity.size
         for one in (state, roomy):
-            getattr(collapsed_state, kernel)(corpus, CROWDED, one, Workers())
+            getattr(collapsed_state, kernel)(corpus, CROWDED, one, Threads())
         n_stops += state.assignments.identity.size > n_slots
         np.testing.assert_array_equal(state.assignments.table, roomy.assignments.table)
         np.testing.assert_array_equal(state.assignments.category, roomy.assignments.category)
@@ -119,7 +119,7 @@ def test_a_draw_says_what_a_literal_reading_of_the_state_says(corpus: Corpus, hy
         answers = []
         for d in range(corpus.n_documents):
             words = Counter(served[corpus.offsets[d] : corpus.offsets[d + 1]])
-            answers.append(min(words, key=lambda k, words=words: (-words[k], k)) if words else EMPTY)
+            answers.append(min(words, key=lambda k, words=words: (-words[k], k)) if words else NO_CATEGORY)
         assert state.document_categories(corpus).tolist() == answers
         assert draw == chain.Draw(
             sweep=sweep,
@@ -137,7 +137,7 @@ def test_ties_of_a_document_go_to_the_smaller_category() -> None:
     corpus = harness.corpus_of([[0, 0, 0, 0]], [-1], 1, 0)
     table = np.array([2, 2, 1, 1], np.int32)
     for left, right in ((1, 2), (2, 1)):
-        category = np.array([EMPTY, left, right, EMPTY], np.int32)
+        category = np.array([NO_CATEGORY, left, right, NO_CATEGORY], np.int32)
         assignments = Assignments(table, category, np.zeros(4, np.int32), np.arange(3))
         assert collapsed_state.document_categories(corpus, assignments).tolist() == [1]
 
@@ -185,8 +185,8 @@ def test_a_kept_draw_changes_the_tally_as_sorting_all_its_entries_would() -> Non
     identity = rng.permutation(30)[:12].astype(np.int64)
     merged = expected = no_tally()
     for _ in range(40):
-        answers = rng.integers(EMPTY, identity.size, labels.size).astype(np.int32)
-        answers[150:] = EMPTY if merged.n_draws < 20 else answers[150:]
+        answers = rng.integers(NO_CATEGORY, identity.size, labels.size).astype(np.int32)
+        answers[150:] = NO_CATEGORY if merged.n_draws < 20 else answers[150:]
         merged = chain.with_answers(merged, labels, answers, identity)
         expected = sorted_tally(expected, labels, answers, identity)
         assert merged.n_draws == expected.n_draws
@@ -197,7 +197,7 @@ def test_a_kept_draw_changes_the_tally_as_sorting_all_its_entries_would() -> Non
 
 def sorted_tally(tally: Tally, labels: Array, answers: Array, identity: Array) -> Tally:
     """The tally with one more draw, by a sort."""
-    document = np.flatnonzero((answers != EMPTY) & (labels == UNLABELED)).astype(np.int32)
+    document = np.flatnonzero((answers != NO_CATEGORY) & (labels == UNLABELED)).astype(np.int32)
     documents = np.concatenate([tally.document, document])
     identities = np.concatenate([tally.identity, identity[answers[document]]])
     hits = np.concatenate([tally.hits, np.ones(document.size, np.int32)])

@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sampler.archive import CheckpointError, pack, unpack
 from sampler.corpus import Corpus
 from sampler.hyperparameters import Hyperparameters
 from sampler.lbpl_ntm import chain
 from sampler.lbpl_ntm.assignments import Assignments
-from sampler.lbpl_ntm.checkpoint import CheckpointError, dump, load, pack, unpack
+from sampler.lbpl_ntm.checkpoint import dump, load
 from sampler.lbpl_ntm.collapsed.state import CollapsedState
 from tests.sampler import harness
 

@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from sampler.corpus import UNLABELED, Array, Corpus
+from sampler.answers.tally import no_tally
+from sampler.corpus import NO_CATEGORY, UNLABELED, Array, Corpus
 from sampler.hyperparameters import Hyperparameters
-from sampler.lbpl_ntm.assignments import EMPTY, Assignments
+from sampler.lbpl_ntm.assignments import Assignments
 from sampler.lbpl_ntm.collapsed import kernels
 from sampler.lbpl_ntm.collapsed.state import CollapsedState
-from sampler.lbpl_ntm.state import no_tally
 from tests.sampler import exact, harness
 
 CONSTANTS = [exact.Constants(2, 0.6, 0.3), exact.Constants(3, 1.0, 0.01)]
@@ -46,7 +46,7 @@ def unlabeled_tables(corpus: Corpus, assignments: Assignments) -> list[tuple[int
 def table_weights(corpus: Corpus, assignments: Assignments, i: int, constants: exact.Constants) -> Array:
     """What the kernel weighs for token i, which is taken away by recounting without it."""
     counts = harness.recount(corpus, assignments, constants.n_topics, without=[i])
-    category = np.where(counts.table_tokens > 0, assignments.category, EMPTY).astype(np.int32)
+    category = np.where(counts.table_tokens > 0, assignments.category, NO_CATEGORY).astype(np.int32)
     left = assignments._replace(category=category)
     tables = np.empty(corpus.n_tokens + 1, np.int64)
     n_tables = kernels.occupied_tables(corpus, counts, exact.document_of(corpus)[i], tables)

@@ -54,16 +54,17 @@ def test_everything_that_a_chain_follows_from_changes_the_digest(
     firsts = [found[0] for found in [digests(corpus, hyperparameters), *others]]
     assert len(set(firsts)) == len(firsts)
     blocked, births = (
-        first_digest(fingerprint(corpus), dataclasses.replace(hyperparameters, birth_share=share), 1, 0, "blocked")
+        chain.start(corpus, dataclasses.replace(hyperparameters, birth_share=share), 1, 0, "blocked").digest
         for share in (0.0, 0.5)
     )
     assert blocked != births
 
 
 def test_two_kernels_have_different_digests_from_the_outset(corpus: Corpus, hyperparameters: Hyperparameters) -> None:
-    given = fingerprint(corpus), hyperparameters, 1, 0
-    assert first_digest(*given, "collapsed") == digests(corpus, hyperparameters)[0]
-    assert first_digest(*given, "blocked") != first_digest(*given, "collapsed")
+    given = {"corpus": fingerprint(corpus), "seed": 1, "chain": 0, **dataclasses.asdict(hyperparameters)}
+    collapsed, blocked = (first_digest({**given, "kernel": kernel}) for kernel in ("collapsed", "blocked"))
+    assert collapsed == digests(corpus, hyperparameters)[0]
+    assert blocked != collapsed
 
 
 def test_the_digest_of_an_array_is_that_of_its_bytes_in_order() -> None:

@@ -25,7 +25,7 @@ from sampler.calibrated.granularity import (
 from sampler.calibrated.known_or_new import Propensity
 from sampler.corpus import UNLABELED, Array
 from sampler.hyperparameters import CalibratedHyperparameters
-from sampler.numerics.threads import Workers
+from sampler.numerics.threads import Threads
 from tests.sampler.calibrated_harness import QUICK, calibrate, easy, four_categories, posed
 
 N_SETTINGS = len(VARIANTS) * len(QUICK.smoothings) * len(QUICK.powers)
@@ -175,25 +175,25 @@ def test_atoms_of_a_start_are_three_a_known_category_but_for_three_documents_eac
 def test_settings_stand_in_the_order_of_the_groups_that_they_made() -> None:
     """The lowest power begins anew under every smoothing: asked for alone it gives the same groups."""
     corpus = four_categories().corpus
-    with Workers() as workers:
-        part = calibrate(corpus, workers)[2].new_side
+    with Threads() as threads:
+        part = calibrate(corpus, threads)[2].new_side
         unsorted = replace(QUICK, powers=(2.0, 0.0, 1.0))
         for weighting, has_background in VARIANTS:
             values = effective_counts(bag(corpus), weighting, QUICK.effective_length)[part.entries]
-            groups = granularity.group_side(part, values, has_background, 2, unsorted, (3, 1), workers)
+            groups = granularity.group_side(part, values, has_background, 2, unsorted, (3, 1), threads)
             own = [s for s in settings(unsorted) if (s.weighting, s.has_background) == (weighting, has_background)]
             assert groups.shape == (len(own), part.documents.size)
             for setting, found in zip(own, groups, strict=True):
                 if setting.power == 0.0:
                     alone = replace(QUICK, smoothings=(setting.smoothing,), powers=(0.0,))
-                    expected = granularity.group_side(part, values, has_background, 2, alone, (3, 1), workers)
+                    expected = granularity.group_side(part, values, has_background, 2, alone, (3, 1), threads)
                     np.testing.assert_array_equal(found, expected[0])
         assert len(settings(unsorted)) == N_SETTINGS and settings(unsorted) == settings(QUICK)
 
 
 def test_the_known_categories_of_an_easy_corpus_are_given_back_and_the_new_ones_are_stable() -> None:
-    with Workers() as workers:
-        found = calibrate(easy([40, 40, 40, 40], [16, 16, 0, 0]).corpus, workers)[2]
+    with Threads() as threads:
+        found = calibrate(easy([40, 40, 40, 40], [16, 16, 0, 0]).corpus, threads)[2]
     kept = found.scores.weight > 0
     assert found.scores.given_back[kept].min() > 0.95 and found.scores.stability[kept].min() > 0.95
 
@@ -202,8 +202,8 @@ def test_a_side_without_documents_has_groups_of_nothing() -> None:
     bags = bag(posed([[0, 1], [1]], [0, 0], 1))
     learned = Propensity(1.0, np.ones(2, np.float32), np.zeros(2, np.int32))
     part = granularity.side(NEW, bags, learned, QUICK, 1)
-    with Workers() as workers:
-        groups = granularity.group_side(part, np.empty(0, np.float32), False, 1, QUICK, (1, 1), workers)
+    with Threads() as threads:
+        groups = granularity.group_side(part, np.empty(0, np.float32), False, 1, QUICK, (1, 1), threads)
     assert part.documents.size == 0 and groups.shape == (N_SETTINGS // len(VARIANTS), 0)
 
 

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from sampler.corpus import Corpus, fingerprint, validate
-from sampler.hyperparameters import LIMITS, Hyperparameters
+from sampler.hyperparameters import LIMITS, Hyperparameters, check_kernel
 from sampler.lbpl_ntm import chain
-from sampler.lbpl_ntm.state import check_kernel
 from tests.sampler import harness
 
 

@@ -10,7 +10,7 @@ from numba import njit
 
 from sampler.numerics import multinomial
 from sampler.numerics.streams import uniform
-from tests.sampler.draws_harness import KEYS, LEVEL, N, binomial_pvalue, many
+from tests.sampler.variates_harness import KEYS, LEVEL, N, binomial_pvalue, many
 
 binomials = many(multinomial.binomial)
 

@@ -14,7 +14,7 @@ from sampler.lbpl_ntm.blocked.arrays import Drawn, WordTopics, word_topics
 from sampler.lbpl_ntm.blocked.phi_gammas import cut_uniform
 from sampler.numerics.streams import branch, uniform
 from sampler.numerics.variates import gamma_from, normal_from, random_bits
-from tests.sampler.draws_harness import KEYS, LEVEL, assert_uncorrelated
+from tests.sampler.variates_harness import KEYS, LEVEL, assert_uncorrelated
 
 
 def rows_of(counts: Array) -> WordTopics:

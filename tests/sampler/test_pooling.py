@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from sampler.answers.consensus import NONE, Consensus, conclude
+from sampler.answers.consensus import Consensus, conclude
 from sampler.answers.pooling import SHARES, Level, Pooled, agreement, pool, verdict
-from sampler.corpus import Array, Corpus
-from sampler.lbpl_ntm.state import Tally
-from sampler.numerics.threads import Workers
+from sampler.answers.tally import Tally
+from sampler.corpus import NO_CATEGORY, Array, Corpus
+from sampler.numerics.threads import Threads
 from tests.sampler import harness
 
 ROUNDED = 2.0 / SHARES  # the error of a pooled probability
@@ -55,13 +55,13 @@ def assert_same_answers(found: Consensus, expected: Consensus) -> None:
 def test_agreement_is_the_adjusted_rand_index_of_scikit_learn_where_both_answer() -> None:
     rng = np.random.default_rng(1)
     partitions = [rng.integers(-1, k, 80) for k in (1, 3, 6, 40)]
-    found = agreement(partitions, Workers())
+    found = agreement(partitions, Threads())
     for a in range(4):
         for b in range(4):
-            both = (partitions[a] != NONE) & (partitions[b] != NONE)
+            both = (partitions[a] != NO_CATEGORY) & (partitions[b] != NO_CATEGORY)
             expected = adjusted_rand_score(partitions[a][both], partitions[b][both])
             assert found[a, b] == pytest.approx(expected, abs=1e-12)
-    assert agreement([np.array([0, NONE]), np.array([NONE, 0])], Workers())[0, 1] == 1.0
+    assert agreement([np.array([0, NO_CATEGORY]), np.array([NO_CATEGORY, 0])], Threads())[0, 1] == 1.0
 
 
 def test_equal_chains_pool_to_what_one_of_them_concludes() -> None:
@@ -162,7 +162,7 @@ def test_a_slight_part_of_a_category_is_not_divided() -> None:
     corpus = corpus_of([-1] * 30, n_known=0)
     one, other = [[0] * 20 + [1] * 10], [[4] * 19 + [5] * 11]
     consensus = pool(corpus, [tally_of(corpus, draws) for draws in (one, other, one)]).consensus
-    assert consensus.runner_up.tolist() == [NONE] * 19 + [1] + [NONE] * 10
+    assert consensus.runner_up.tolist() == [NO_CATEGORY] * 19 + [1] + [NO_CATEGORY] * 10
 
 
 def test_a_new_category_that_two_other_chains_have_counts() -> None:
@@ -262,7 +262,7 @@ def test_memory_is_that_of_the_entries() -> None:
 def test_corpora_without_an_unlabeled_word_can_be_pooled() -> None:
     corpus = corpus_of([0, 1, -1], n_known=2, empty=(2,))
     pooled = pool(corpus, [tally_of(corpus, [[0, 1, 0]])] * 2)
-    assert pooled.consensus.category.tolist() == [0, 1, NONE]
+    assert pooled.consensus.category.tolist() == [0, 1, NO_CATEGORY]
     np.testing.assert_array_equal(pooled.stability, [1.0, 1.0, np.nan])
     np.testing.assert_array_equal(pooled.category_stability, [np.nan, np.nan])
     wordless = corpus_of([-1], n_known=0, empty=(0,))

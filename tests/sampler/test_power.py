@@ -5,22 +5,22 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from sampler.answers.consensus import NONE, Consensus
+from sampler.answers.consensus import Consensus
 from sampler.calibrated import power_test, steps
 from sampler.calibrated.conclusion import Audit, Conclusion
 from sampler.calibrated.power_test import hide, power_step
-from sampler.corpus import UNLABELED, Array, Corpus, validate
-from sampler.numerics.threads import Workers
+from sampler.corpus import NO_CATEGORY, UNLABELED, Array, Corpus, validate
+from sampler.numerics.threads import Threads
 from tests.sampler.calibrated_harness import QUICK, Posed, easy, posed
 
 SEED = 3
 
 
-def result_of(corpus: Corpus, category: int, n_workers: int = 1) -> dict[str, Array]:
+def result_of(corpus: Corpus, category: int, n_threads: int = 1) -> dict[str, Array]:
     """The result of the power test for a category."""
-    with Workers(n_workers) as workers:
-        runs = [steps.atom_run(corpus, QUICK, SEED, n, workers) for n in range(steps.n_atom_runs(QUICK))]
-        return power_step(corpus, QUICK, SEED, runs, category, workers)
+    with Threads(n_threads) as threads:
+        runs = [steps.atom_run(corpus, QUICK, SEED, n, threads) for n in range(steps.n_atom_runs(QUICK))]
+        return power_step(corpus, QUICK, SEED, runs, category, threads)
 
 
 def with_a_twin() -> Posed:
@@ -67,7 +67,7 @@ def test_one_of_two_known_categories_can_be_hidden() -> None:
 
 def test_threads_do_not_change_the_result() -> None:
     corpus = easy([40, 40, 40], [20, 20, 0], overlap=0.2).corpus
-    one, two = (result_of(corpus, 0, n_workers) for n_workers in (1, 2))
+    one, two = (result_of(corpus, 0, n_threads) for n_threads in (1, 2))
     np.testing.assert_equal(one, two)
     assert sorted(one) == ["found", "probability", "recall", "taken", "taken_for"]
     assert all(value.shape == () for value in one.values())
@@ -78,7 +78,7 @@ def test_a_category_of_documents_without_a_word_is_neither_found_nor_taken() -> 
     documents = [made.words[i:j].tolist() for i, j in pairwise(made.offsets)]
     told = result_of(posed([*documents, [], []], [*made.labels.tolist(), 2, 2], 3), 2)
     assert {name: float(value) for name, value in told.items()} == {
-        "found": 0.0, "recall": 0.0, "taken_for": NONE, "taken": 0.0, "probability": 0.0,
+        "found": 0.0, "recall": 0.0, "taken_for": NO_CATEGORY, "taken": 0.0, "probability": 0.0,
     }  # fmt: skip
 
 
@@ -91,7 +91,7 @@ def concluded(category: list[int], doubted: dict[int, tuple[float, int, float]])
         np.array([suggested for _, suggested, _ in doubted.values()], np.int64),
         np.array([probability for _, _, probability in doubted.values()]),
     )
-    consensus = Consensus(int(found.max()) + 1, found, nan, np.full(found.size, NONE), nan)
+    consensus = Consensus(int(found.max()) + 1, found, nan, np.full(found.size, NO_CATEGORY), nan)
     return Conclusion(consensus, nan, np.empty(0), {}, audit)
 
 

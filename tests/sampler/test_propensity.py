@@ -10,7 +10,7 @@ from sklearn.isotonic import IsotonicRegression
 from sampler.calibrated.bags import bag
 from sampler.calibrated.known_or_new import Propensity, calibrated, labeling_rate, propensity, trained_on
 from sampler.corpus import UNLABELED, Array, Corpus
-from sampler.numerics.threads import Workers
+from sampler.numerics.threads import Threads
 from tests.sampler.calibrated_harness import QUICK, easy, posed
 
 WORDS = 12  # of each kind of document
@@ -18,12 +18,12 @@ RATE = 0.4
 
 
 def learned(
-    corpus: Corpus, atoms: list[Array] | None = None, n_workers: int = 1, seed: int = 1, balance: float = QUICK.balance
+    corpus: Corpus, atoms: list[Array] | None = None, n_threads: int = 1, seed: int = 1, balance: float = QUICK.balance
 ) -> Propensity:
     """The propensities of a corpus, from its words and these atoms."""
     given = replace(QUICK, balance=balance)
-    with Workers(n_workers) as workers:
-        return propensity(bag(corpus), corpus.labels, corpus.n_known, atoms or [], given, seed, workers)
+    with Threads(n_threads) as threads:
+        return propensity(bag(corpus), corpus.labels, corpus.n_known, atoms or [], given, seed, threads)
 
 
 class Told(NamedTuple):
@@ -159,7 +159,7 @@ def test_atoms_tell_what_words_do_not() -> None:
 def test_any_number_of_threads_gives_the_same_propensities() -> None:
     corpus = told((40, 40, 30), (1.0, 0.7, 0.0), RATE, 74).corpus
     atoms = [np.arange(110) % 7]
-    expected, *others = (learned(corpus, atoms, n_workers) for n_workers in (1, 2, 5))
+    expected, *others = (learned(corpus, atoms, n_threads) for n_threads in (1, 2, 5))
     for found in others:
         assert found.rate == expected.rate
         for a, b in zip(found[1:], expected[1:], strict=True):

@@ -6,21 +6,20 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from sampler.answers.consensus import NONE
 from sampler.calibrated.bags import bag
 from sampler.calibrated.refinement import Refined, consensus_of, cooled, fit_temperature, refine
-from sampler.corpus import UNLABELED, Array, Corpus
-from sampler.numerics.threads import Workers
+from sampler.corpus import NO_CATEGORY, UNLABELED, Array, Corpus
+from sampler.numerics.threads import Threads
 from tests.sampler.calibrated_harness import QUICK, easy, posed
 
 FLOAT32 = 1e-5
 
 
-def refined(corpus: Corpus, category: Array, n_categories: int, n_refinements: int = 2, n_workers: int = 1) -> Refined:
+def refined(corpus: Corpus, category: Array, n_categories: int, n_refinements: int = 2, n_threads: int = 1) -> Refined:
     """The categories of a corpus after some rounds."""
     hyperparameters = replace(QUICK, n_refinements=n_refinements)
-    with Workers(n_workers) as workers:
-        return refine(bag(corpus), corpus.labels, category, n_categories, hyperparameters, 1, workers)
+    with Threads(n_threads) as threads:
+        return refine(bag(corpus), corpus.labels, category, n_categories, hyperparameters, 1, threads)
 
 
 def test_wrong_categories_of_a_few_documents_are_put_right() -> None:
@@ -75,30 +74,30 @@ def test_documents_without_words_have_no_category() -> None:
     corpus = given.corpus._replace(
         offsets=offsets, labels=np.append(given.corpus.labels, [0, UNLABELED]).astype(np.int32)
     )
-    found = refined(corpus, np.append(given.truth, [NONE, NONE]), 2)
-    np.testing.assert_array_equal(found.category, [*given.truth, NONE, NONE])
+    found = refined(corpus, np.append(given.truth, [NO_CATEGORY, NO_CATEGORY]), 2)
+    np.testing.assert_array_equal(found.category, [*given.truth, NO_CATEGORY, NO_CATEGORY])
     np.testing.assert_array_equal(found.probability[40:], 0.0)
     consensus, _ = consensus_of(found, corpus.labels, 1)
-    assert consensus.category[40:].tolist() == [0, NONE]  # a label is a label
+    assert consensus.category[40:].tolist() == [0, NO_CATEGORY]  # a label is a label
     assert consensus.probability[40] == 1.0 and np.isnan(consensus.probability[41])
-    assert consensus.runner_up[40:].tolist() == [NONE, NONE]
+    assert consensus.runner_up[40:].tolist() == [NO_CATEGORY, NO_CATEGORY]
 
 
 def test_no_category_at_all_is_an_answer() -> None:
     """Documents without a word, none of them labeled."""
     corpus = posed([[]] * 3, [UNLABELED] * 3, 0)
-    found = refined(corpus, np.full(3, NONE), 0)
+    found = refined(corpus, np.full(3, NO_CATEGORY), 0)
     consensus, column = consensus_of(found, corpus.labels, 0)
     assert consensus.n_categories == 0 == column.size
-    np.testing.assert_array_equal(consensus.category, NONE)
+    np.testing.assert_array_equal(consensus.category, NO_CATEGORY)
     assert np.isnan(consensus.probability).all()
 
 
 def test_any_number_of_threads_gives_the_same_bytes() -> None:
     given = easy([30, 30, 30], [10, 10, 0], overlap=0.6)
     expected = refined(given.corpus, given.truth, 3)
-    for n_workers in (2, 5):
-        found = refined(given.corpus, given.truth, 3, n_workers=n_workers)
+    for n_threads in (2, 5):
+        found = refined(given.corpus, given.truth, 3, n_threads=n_threads)
         assert found.temperature == expected.temperature
         assert found.category.tobytes() == expected.category.tobytes()
         assert found.probability.tobytes() == expected.probability.tobytes()
@@ -165,12 +164,12 @@ def test_answers_are_in_the_order_of_size_and_have_the_next_best_category() -> N
         np.float32,
     )
     labels = np.array([0, -1, -1, -1, -1, -1, 1])
-    found = Refined(np.array([0, 2, 4, 4, 0, NONE, 1], np.int32), probability, 1.0)
+    found = Refined(np.array([0, 2, 4, 4, 0, NO_CATEGORY, 1], np.int32), probability, 1.0)
     consensus, column = consensus_of(found, labels, 2)
     np.testing.assert_array_equal(column, [0, 1, 4, 2])  # two documents before one
     assert consensus.n_categories == 4
-    np.testing.assert_array_equal(consensus.category, [0, 3, 2, 2, 0, NONE, 1])
-    np.testing.assert_array_equal(consensus.runner_up, [NONE, 0, 3, 3, 1, NONE, NONE])
+    np.testing.assert_array_equal(consensus.category, [0, 3, 2, 2, 0, NO_CATEGORY, 1])
+    np.testing.assert_array_equal(consensus.runner_up, [NO_CATEGORY, 0, 3, 3, 1, NO_CATEGORY, NO_CATEGORY])
     np.testing.assert_allclose(consensus.probability, [1.0, 0.6, 0.6, 0.65, 0.6, np.nan, 1.0], rtol=FLOAT32)
     np.testing.assert_allclose(
         consensus.runner_up_probability, [np.nan, 0.2, 0.1, 0.15, 0.3, np.nan, np.nan], rtol=FLOAT32
@@ -182,7 +181,8 @@ def test_answers_are_in_the_order_of_size_and_have_the_next_best_category() -> N
 def test_known_categories_stay_without_a_document_and_one_alone_has_no_runner_up() -> None:
     found = Refined(np.zeros(2, np.int32), np.array([[0.8, 0.15, 0.05]] * 2, np.float32), 1.0)
     consensus, column = consensus_of(found, np.array([UNLABELED, 0]), 2)
-    assert consensus.n_categories == 2 and column.tolist() == [0, 1] and consensus.runner_up.tolist() == [1, NONE]
+    assert consensus.n_categories == 2 and column.tolist() == [0, 1]
+    assert consensus.runner_up.tolist() == [1, NO_CATEGORY]
     alone, column = consensus_of(found, np.array([UNLABELED, 0]), 1)
-    assert alone.n_categories == 1 and column.tolist() == [0] and alone.runner_up.tolist() == [NONE, NONE]
+    assert alone.n_categories == 1 and column.tolist() == [0] and alone.runner_up.tolist() == [NO_CATEGORY, NO_CATEGORY]
     assert np.isnan(alone.runner_up_probability).all()

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 
 from sampler.calibrated.logistic_regression import Rows, cross_fit, folds, loss, no_weights, penalties, with_indicators
 from sampler.corpus import Array
-from sampler.numerics.threads import Workers, lowered
+from sampler.numerics.threads import Threads, lowered
 
 N_DOCUMENTS, N_COLUMNS, N_TARGETS = 150, 30, 3
 TARGETS = [N_TARGETS, 32, 37]  # less than one width of lanes, just one, and more
@@ -102,8 +102,8 @@ def test_a_fit_is_the_optimum_of_scikit_learn(penalty: float, balance: float, n_
     target, matrix = random_targets(rows, n_targets=n_targets), dense(rows)
     # Of two folds none is in the first: its fit learns from all documents and judges none.
     weights, fold = no_weights(rows, n_targets, 2), np.ones(N_DOCUMENTS, np.int64)
-    with Workers() as workers:
-        cross_fit(rows, target, n_targets, fold == 1, fold, penalty, balance, weights, workers)
+    with Threads() as threads:
+        cross_fit(rows, target, n_targets, fold == 1, fold, penalty, balance, weights, threads)
     given = each(target, penalty, balance, n_targets)
     fit, best = weights[0, :, :n_targets].astype(float), optimum(matrix, target, given)
     lowest, reached = (objective(w.ravel(), matrix, target, given) for w in (best, fit))
@@ -114,18 +114,18 @@ def test_a_fit_is_the_optimum_of_scikit_learn(penalty: float, balance: float, n_
     np.testing.assert_array_equal(weights[:, :, n_targets:], 0.0)
 
 
-def fitted(rows: Rows, target: Array, trained: Array, fold: Array, workers: Workers, balance: float = 0.5) -> Array:
+def fitted(rows: Rows, target: Array, trained: Array, fold: Array, threads: Threads, balance: float = 0.5) -> Array:
     """float32[D, T]: cross-fitted from no weights, with C = 1."""
     weights = no_weights(rows, N_TARGETS, int(fold.max()) + 1)
-    return cross_fit(rows, target, N_TARGETS, trained, fold, 1.0, balance, weights, workers)
+    return cross_fit(rows, target, N_TARGETS, trained, fold, 1.0, balance, weights, threads)
 
 
 def test_each_document_is_judged_by_the_fit_without_its_fold() -> None:
     rows = random_rows()
     target, fold = random_targets(rows), folds(N_DOCUMENTS, 3, 1, 0)
     trained = np.random.default_rng(54).random(N_DOCUMENTS) < 0.8
-    with Workers() as workers:
-        found = fitted(rows, target, trained, fold, workers)
+    with Threads() as threads:
+        found = fitted(rows, target, trained, fold, threads)
     for f in range(3):
         learned, judged = np.flatnonzero(trained & (fold != f)), np.flatnonzero(fold == f)
         given = each(target[learned], 1.0, 0.5, N_TARGETS)
@@ -139,12 +139,12 @@ def test_no_target_touches_the_probabilities_of_its_own_document() -> None:
     rows = random_rows()
     target, fold = random_targets(rows), folds(N_DOCUMENTS, 5, 1, 0)
     trained = np.ones(N_DOCUMENTS, bool)
-    with Workers() as workers:
+    with Threads() as threads:
 
         def twice(given: Array) -> tuple[Array, Array]:
             weights = no_weights(rows, N_TARGETS, 5)
             first, second = (
-                cross_fit(rows, given, N_TARGETS, trained, fold, 10.0, 0.5, weights, workers) for _ in range(2)
+                cross_fit(rows, given, N_TARGETS, trained, fold, 10.0, 0.5, weights, threads) for _ in range(2)
             )
             return first, second
 
@@ -162,9 +162,9 @@ def test_targets_of_documents_that_are_not_learned_from_are_never_read() -> None
     rows = random_rows()
     target, fold = random_targets(rows), folds(N_DOCUMENTS, 4, 2, 0)
     trained = np.arange(N_DOCUMENTS) % 3 > 0
-    with Workers() as workers:
-        expected = fitted(rows, target, trained, fold, workers)
-        found = fitted(rows, np.where(trained, target, -1), trained, fold, workers)
+    with Threads() as threads:
+        expected = fitted(rows, target, trained, fold, threads)
+        found = fitted(rows, np.where(trained, target, -1), trained, fold, threads)
     np.testing.assert_array_equal(found, expected)
 
 
@@ -172,10 +172,10 @@ def test_a_fit_that_goes_on_from_weights_comes_to_the_same_optimum() -> None:
     rows = random_rows()
     target, fold = random_targets(rows), folds(N_DOCUMENTS, 3, 3, 0)
     trained, weights = np.ones(N_DOCUMENTS, bool), no_weights(rows, N_TARGETS, 3)
-    with Workers() as workers:
-        cross_fit(rows, random_targets(rows, seed=55), N_TARGETS, trained, fold, 1.0, 0.5, weights, workers)
-        found = cross_fit(rows, target, N_TARGETS, trained, fold, 1.0, 0.5, weights, workers)
-        expected = fitted(rows, target, trained, fold, workers)
+    with Threads() as threads:
+        cross_fit(rows, random_targets(rows, seed=55), N_TARGETS, trained, fold, 1.0, 0.5, weights, threads)
+        found = cross_fit(rows, target, N_TARGETS, trained, fold, 1.0, 0.5, weights, threads)
+        expected = fitted(rows, target, trained, fold, threads)
     np.testing.assert_allclose(found, expected, atol=0.05)
 
 
@@ -183,9 +183,9 @@ def test_any_number_of_threads_gives_the_same_bytes() -> None:
     rows = random_rows()
     target, fold, trained = random_targets(rows), folds(N_DOCUMENTS, 5, 4, 0), np.ones(N_DOCUMENTS, bool)
     found = []
-    for n_workers in (1, 2, 5):
-        with Workers(n_workers) as workers:
-            found.append(fitted(rows, target, trained, fold, workers).tobytes())
+    for n_threads in (1, 2, 5):
+        with Threads(n_threads) as threads:
+            found.append(fitted(rows, target, trained, fold, threads).tobytes())
     assert found[0] == found[1] == found[2]
 
 
@@ -200,8 +200,8 @@ def test_folds_part_the_documents_evenly_and_by_their_address_alone() -> None:
 def test_a_fit_without_documents_tells_nothing() -> None:
     """Of two documents one is held back by each fold, and the rest may be one that nobody learns from."""
     rows = random_rows(2)
-    with Workers() as workers:
-        found = fitted(rows, np.array([0, 1]), np.zeros(2, bool), np.array([0, 1]), workers)
+    with Threads() as threads:
+        found = fitted(rows, np.array([0, 1]), np.zeros(2, bool), np.array([0, 1]), threads)
     np.testing.assert_allclose(found, 1.0 / N_TARGETS, rtol=1e-6)
 
 

@@ -12,7 +12,7 @@ import pytest
 from numba import njit
 
 from sampler.corpus import Array
-from sampler.numerics.threads import Interrupted, Workers, is_raised, lowered, take
+from sampler.numerics.threads import Interrupted, Threads, is_raised, lowered, take
 from tests.sampler.stages import LARGE, SMALL, STAGES
 
 MOMENTS = (0.02, 0.4)  # seconds after which the flag is raised
@@ -31,14 +31,14 @@ def raised_after(seconds: float, stop: Array) -> Iterator[None]:
 @cache
 def alone(stage: str) -> object:
     """What comes of a small stage in one thread whose flag nobody can raise; it also compiles what the stage needs."""
-    return STAGES[stage](SMALL)(Workers())
+    return STAGES[stage](SMALL)(Threads())
 
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_flag_that_stays_down_changes_nothing(stage: str) -> None:
-    for n_workers, n_pieces in ((1, None), (2, None), (2, 3)):
-        with Workers(n_workers, n_pieces, lowered()) as workers:
-            assert_same(STAGES[stage](SMALL)(workers), alone(stage))
+    for n_threads, n_pieces in ((1, None), (2, None), (2, 3)):
+        with Threads(n_threads, n_pieces, lowered()) as threads:
+            assert_same(STAGES[stage](SMALL)(threads), alone(stage))
 
 
 def assert_same(found: Any, expected: Any) -> None:
@@ -63,11 +63,11 @@ def test_work_is_given_up_soon_after_its_flag_is_raised(stage: str) -> None:
     alone(stage)
     for seconds in MOMENTS:
         work, stop = STAGES[stage](LARGE), lowered()
-        with Workers(2, stop=stop) as workers, raised_after(seconds, stop):
+        with Threads(2, stop=stop) as threads, raised_after(seconds, stop):
             began = time.monotonic()
             with pytest.raises(Interrupted):
                 while True:  # some are done before the flag is raised
-                    work(workers)
+                    work(threads)
         assert time.monotonic() - began < seconds + SOON
 
 
@@ -101,40 +101,40 @@ def raise_after(pieces, n, taken):  # type: ignore[no-untyped-def]
 
 
 def test_nobody_takes_a_piece_once_the_flag_is_raised() -> None:
-    with Workers(n_pieces=20, stop=lowered()) as workers:
-        taken, pieces = np.zeros(100, bool), workers.pieces(workers.cut(np.arange(101)))
+    with Threads(n_pieces=20, stop=lowered()) as threads:
+        taken, pieces = np.zeros(100, bool), threads.pieces(threads.cut(np.arange(101)))
         with pytest.raises(Interrupted):
-            workers.run(lambda worker: raise_after(pieces, 3, taken))
+            threads.run(lambda thread: raise_after(pieces, 3, taken))
         assert np.flatnonzero(taken).tolist() == list(range(15))
         with pytest.raises(Interrupted):
-            workers.run(lambda worker: raise_after(workers.pieces(pieces.bounds), 3, taken))
+            threads.run(lambda thread: raise_after(threads.pieces(pieces.bounds), 3, taken))
         assert taken.sum() == 15
 
 
-@pytest.mark.parametrize("n_workers", [1, 3])
-def test_no_range_is_shared_once_the_flag_is_raised(n_workers: int) -> None:
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_no_range_is_shared_once_the_flag_is_raised(n_threads: int) -> None:
     stop, done = lowered(), []
 
-    def work(worker: int, first: int, end: int) -> None:
+    def work(thread: int, first: int, end: int) -> None:
         done.append(first)
         if first == 5:
             stop[0] = 1
 
-    with Workers(n_workers, stop=stop) as workers, pytest.raises(Interrupted):
-        workers.share(work, [(i, i + 1) for i in range(1_000)])
-    assert 6 <= len(done) < 6 + n_workers
+    with Threads(n_threads, stop=stop) as threads, pytest.raises(Interrupted):
+        threads.share(work, [(i, i + 1) for i in range(1_000)])
+    assert 6 <= len(done) < 6 + n_threads
 
 
 def test_slices_cover_everything_until_the_flag_is_raised() -> None:
-    with Workers(stop=lowered()) as workers:
+    with Threads(stop=lowered()) as threads:
         for size, step in ((0, 3), (7, 3), (6, 3), (2, 0), (3, 10)):
             numbers = np.arange(size)
-            found = [numbers[some].tolist() for some in workers.slices(size, step)]
+            found = [numbers[some].tolist() for some in threads.slices(size, step)]
             assert [n for part in found for n in part] == numbers.tolist()
             assert all(0 < len(part) <= max(step, 1) for part in found)
         seen = []
         with pytest.raises(Interrupted):
-            for some in workers.slices(10, 2):
+            for some in threads.slices(10, 2):
                 seen.append(some.stop)
-                workers.stop[0] = some.stop >= 4
+                threads.stop[0] = some.stop >= 4
     assert seen == [2, 4]

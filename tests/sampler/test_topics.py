@@ -6,7 +6,7 @@ import pytest
 from sampler.corpus import UNLABELED, Corpus
 from sampler.hyperparameters import Hyperparameters
 from sampler.lbpl_ntm.topics_of_categories import Topics, learn_topics, top_words
-from sampler.numerics.threads import Workers
+from sampler.numerics.threads import Threads
 
 N_WORDS = 30  # ten for each of three subjects
 HYPERPARAMETERS = Hyperparameters(n_topics=6, zeta=0.1)
@@ -23,11 +23,11 @@ def corpus_of(subjects: list[list[int]], length: int = 40) -> Corpus:
     return Corpus(np.array(words, np.int32), offsets, labels, n_words=N_WORDS, n_known=0)
 
 
-def learned(n_workers: int = 1) -> Topics:
+def learned(n_threads: int = 1) -> Topics:
     """Three categories of twenty documents: of subject 0, of subject 1, and of both 1 and 2."""
     corpus = corpus_of([[0]] * 20 + [[1]] * 20 + [[1, 2]] * 20)
-    with Workers(n_workers) as workers:
-        return learn_topics(corpus, np.repeat([0, 1, 2], 20), 3, HYPERPARAMETERS, 0, workers)
+    with Threads(n_threads) as threads:
+        return learn_topics(corpus, np.repeat([0, 1, 2], 20), 3, HYPERPARAMETERS, 0, threads)
 
 
 def test_words_of_a_category_have_the_probability_that_they_have_in_it() -> None:
@@ -64,11 +64,11 @@ def test_a_document_without_a_word_takes_no_part() -> None:
         offsets=np.append(corpus.offsets, corpus.offsets[-1]), labels=np.full(9, UNLABELED, np.int32)
     )
     category = np.array([0] * 4 + [1] * 4 + [-1])
-    topics = learn_topics(longer, category, 2, HYPERPARAMETERS, 0, Workers())
+    topics = learn_topics(longer, category, 2, HYPERPARAMETERS, 0, Threads())
     assert topics.category_topic.shape == (2, HYPERPARAMETERS.n_topics)
 
 
 def test_a_corpus_without_a_token_is_refused() -> None:
     empty = Corpus(np.empty(0, np.int32), np.zeros(3, np.int64), np.full(2, UNLABELED, np.int32), 1, 0)
     with pytest.raises(ValueError, match="0 tokens"):
-        learn_topics(empty, np.full(2, -1), 1, HYPERPARAMETERS, 0, Workers())
+        learn_topics(empty, np.full(2, -1), 1, HYPERPARAMETERS, 0, Threads())

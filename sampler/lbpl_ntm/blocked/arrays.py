@@ -11,7 +11,8 @@ import numpy as np
 from numba import njit
 
 from sampler.corpus import UNLABELED, Array
-from sampler.numerics.simd import LANES, aligned_rows
+from sampler.numerics.ragged import ascend, sorted_words
+from sampler.numerics.simd import aligned_rows
 
 MIXED = np.uint16(65_535)  # of a document whose tokens are not all in one category
 MAX_SLOTS = 65_504
@@ -73,30 +74,6 @@ class Drawn(NamedTuple):
     size: Array  # int32[V]
     counted: Array  # int32[V], how many of a row have a count O_lw > 0; they come first
     chance: Array  # float32[V, S], p(w | k) with topics summed out: M
-
-
-@njit(cache=True, nogil=True)
-def ascend(corpus):
-    """Whether the words of every document ascend."""
-    for d in range(corpus.labels.size):
-        for i in range(corpus.offsets[d] + 1, corpus.offsets[d + 1]):
-            if corpus.words[i] < corpus.words[i - 1]:
-                return False
-    return True
-
-
-def padded(n_slots: int) -> int:
-    """The least multiple of LANES with room for so many categories, or whatever else lies side by side."""
-    return -(-n_slots // LANES) * LANES
-
-
-@njit(cache=True, nogil=True)
-def sorted_words(corpus):
-    """int32[N]: the words of the corpus, in each document ascending."""
-    words = corpus.words.copy()
-    for d in range(corpus.labels.size):
-        words[corpus.offsets[d] : corpus.offsets[d + 1]].sort()
-    return words
 
 
 @njit(cache=True, nogil=True)

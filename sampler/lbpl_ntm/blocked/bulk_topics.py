@@ -29,7 +29,7 @@ STRIDE = 65_536  # positions of the tokens of a round: more than there are slots
 
 
 class Bench(NamedTuple):
-    """What one worker writes on while it goes through its words."""
+    """What one thread writes on while it goes through its words."""
 
     numbers: Array  # float32[., LANES], one of each token
     sums: Array  # float32[L + 1, LANES], of chances in LANES categories
@@ -299,9 +299,9 @@ def take_over_words(category_word, changes, pieces):
 
 @njit(cache=True, nogil=True)
 def take_over(category_word, changes, first, end):
-    """Add what the other workers changed, int32[n_workers - 1, V, S], for some words, and forget it."""
-    for worker in range(changes.shape[0]):
+    """Add what the other threads changed, int32[n_threads - 1, V, S], for some words, and forget it."""
+    for thread in range(changes.shape[0]):
         for w in range(first, end):
             for k in range(category_word.shape[1]):
-                category_word[w, k] += changes[worker, w, k]
-                changes[worker, w, k] = 0
+                category_word[w, k] += changes[thread, w, k]
+                changes[thread, w, k] = 0

@@ -27,16 +27,16 @@ AT_HAND = 32  # tables of a document that need no more room
 
 
 class Tallies(NamedTuple):
-    """What one worker counts."""
+    """What one thread counts."""
 
     category_word: Array  # int32[V, S], tokens that came less tokens that went
     category_tables: Array  # int64[S]
     log_seats: Array  # int64[S]
-    one_table: Array  # bool[U], whether all tokens of a document share a table; each worker writes its own documents
+    one_table: Array  # bool[U], whether all tokens of a document share a table; each thread writes its own documents
 
 
 class Desk(NamedTuple):
-    """What one worker writes on while it goes through its documents."""
+    """What one thread writes on while it goes through its documents."""
 
     active: Array  # int64[S], the categories that the document has
     place: Array  # int32[S], where each stands in `active`, NOWHERE between documents

@@ -1,6 +1,6 @@
-"""Room for a sweep of the blocked sampler: where its parameters are written, and what its workers write on.
+"""Room for a sweep of the blocked sampler: where its parameters are written, and what its threads write on.
 
-Made once, and anew only when the slots or the workers change. Rows of categories begin with a cache line.
+Made once, and anew only when the slots or the threads change. Rows of categories begin with a cache line.
 """
 
 from typing import NamedTuple
@@ -23,7 +23,7 @@ class Size(NamedTuple):
     n_slots: int  # S
     n_documents: int  # U, unlabeled ones with a word
     longest: int  # tokens of the longest of them
-    n_workers: int
+    n_threads: int
 
 
 class Room(NamedTuple):
@@ -33,9 +33,9 @@ class Room(NamedTuple):
     drawn: Drawn
     offers: Offers
     norms: Array  # float64[N_BLOCKS, L]
-    changes: Array  # int32[n_workers - 1, V, S], of all workers but the first, who counts at once; 0 between sweeps
+    changes: Array  # int32[n_threads - 1, V, S], of all threads but the first, who counts at once; 0 between sweeps
     one_table: Array  # bool[U], documents that the documents' step has left at a single table
-    desks: list[Desk]  # of each worker
+    desks: list[Desk]  # of each thread
 
 
 def make(size: Size) -> Room:
@@ -67,9 +67,9 @@ def make(size: Size) -> Room:
         drawn,
         offers,
         norms=np.zeros((N_BLOCKS, n_topics)),
-        changes=simd.aligned((size.n_workers - 1, n_words, n_slots), np.int32),
+        changes=simd.aligned((size.n_threads - 1, n_words, n_slots), np.int32),
         one_table=np.zeros(size.n_documents, np.bool_),
-        desks=[desk(n_slots, size.longest) for _ in range(size.n_workers)],
+        desks=[desk(n_slots, size.longest) for _ in range(size.n_threads)],
     )
 
 

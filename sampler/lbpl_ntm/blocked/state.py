@@ -10,9 +10,9 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 from scipy.special import softmax
 
-from sampler.corpus import UNLABELED, Array, Corpus
-from sampler.hyperparameters import Hyperparameters
-from sampler.lbpl_ntm.assignments import EMPTY, UNBORN, recount
+from sampler.corpus import NO_CATEGORY, UNLABELED, Array, Corpus
+from sampler.hyperparameters import Hyperparameters, Kernel
+from sampler.lbpl_ntm.assignments import UNBORN, recount
 from sampler.lbpl_ntm.blocked import (
     arrays,
     birth_death,
@@ -33,11 +33,11 @@ from sampler.lbpl_ntm.blocked.split_merge import Outcome
 from sampler.lbpl_ntm.blocked.summary import Lengths
 from sampler.lbpl_ntm.blocked.whole_documents import Sizes, sizes_of
 from sampler.lbpl_ntm.start import first_assignments
-from sampler.lbpl_ntm.state import Course, Kernel, State, Survey
+from sampler.lbpl_ntm.state import Course, State, Survey
 from sampler.numerics import simd, streams
 from sampler.numerics.simd import LANES
 from sampler.numerics.streams import Step
-from sampler.numerics.threads import Workers, pieces_of
+from sampler.numerics.threads import Threads, pieces_of
 
 LEAST_STICK = 1e-12  # a category with a smaller b_k is no candidate in a sweep
 START_TOKENS = 200_000  # of the documents that a start learns from
@@ -76,15 +76,15 @@ class BlockedState(State):
     cut: Cuts | None = None
 
     @classmethod
-    def start(cls, corpus: Corpus, hyperparameters: Hyperparameters, course: Course, workers: Workers) -> Self:
+    def start(cls, corpus: Corpus, hyperparameters: Hyperparameters, course: Course, threads: Threads) -> Self:
         """Categories and topics of some documents as Algorithm 1 starts with them, and all others placed by these.
 
         So a start takes seconds for a corpus of any size.
         """
         few = some_documents(corpus, course.seed, course.chain)
-        assignments = first_assignments(few, hyperparameters, course.seed, course.chain, workers)
+        assignments = first_assignments(few, hyperparameters, course.seed, course.chain, threads)
         found = recount(few, assignments, hyperparameters.n_topics)
-        bags, n_slots = arrays.bag(corpus), arrays.padded(assignments.identity.size + 1)
+        bags, n_slots = arrays.bag(corpus), simd.padded(assignments.identity.size + 1)
         # Any category will do for documents to come from; a slot that is served by nobody would not be left.
         anywhere = np.full(bags.document.size, found.category_tables.argmax(), np.uint16)
         placements = Placements(anywhere, np.zeros(bags.first_token[-1], np.uint16))
@@ -98,10 +98,10 @@ class BlockedState(State):
         )
         state = cls.of(corpus, course, bags, placements, counts, np.full(n_slots, UNBORN, np.int64))
         state.alpha = WHOLE_DOCUMENTS
-        state.draw_parameters(corpus, hyperparameters, workers)
-        state.make_offers(workers)
-        state.sample_documents(workers)
-        state.sample_topics(corpus, workers)
+        state.draw_parameters(corpus, hyperparameters, threads)
+        state.make_offers(threads)
+        state.sample_documents(threads)
+        state.sample_topics(corpus, threads)
         state.alpha = course.alpha
         return state
 
@@ -138,79 +138,79 @@ class BlockedState(State):
         return self.counts.category_tables
 
     def document_categories(self, corpus: Corpus) -> Array:
-        """int32[D]: the slot that holds most words of each document, or EMPTY."""
+        """int32[D]: the slot that holds most words of each document, or NO_CATEGORY."""
         answers, pieces = labels_of_words(corpus), pieces_of(np.array([0, self.bags.document.size]))
         summary.survey_documents(self.bags, self.placements, self.numbers.size, pieces, answers)
         return answers
 
-    def survey(self, corpus: Corpus, hyperparameters: Hyperparameters, workers: Workers | None = None) -> Survey:
+    def survey(self, corpus: Corpus, hyperparameters: Hyperparameters, threads: Threads | None = None) -> Survey:
         """The digest is of hashes of what is large, and of all that is small."""
-        workers, counts = workers or Workers(), self.counts
+        threads, counts = threads or Threads(), self.counts
         answers, log_topics, log_rest = labels_of_words(corpus), np.empty(corpus.n_words), np.empty(1)
-        hashes = np.zeros((workers.n_workers, 2), np.uint64)  # of documents, of topics
-        cuts = self.cuts(workers)
-        of_documents, of_words = workers.pieces(cuts.documents), workers.pieces(cuts.words)
+        hashes = np.zeros((threads.n_threads, 2), np.uint64)  # of documents, of topics
+        cuts = self.cuts(threads)
+        of_documents, of_words = threads.pieces(cuts.documents), threads.pieces(cuts.words)
 
-        def look_over(worker: int) -> None:
-            if worker == 0:
+        def look_over(thread: int) -> None:
+            if thread == 0:
                 n_labeled = int(self.labeled_tables.sum())
                 log_rest[0] = summary.log_rest(counts, n_labeled, self.lengths, self.alpha, self.gamma, hyperparameters)
             n_slots = self.numbers.size
-            hashes[worker] = (
+            hashes[thread] = (
                 summary.survey_documents(self.bags, self.placements, n_slots, of_documents, answers),
                 summary.survey_words(counts.word_topics, hyperparameters.beta, of_words, log_topics),
             )
 
-        workers.run(look_over)
+        threads.run(look_over)
         hashed = hashes.sum(axis=0, dtype=np.uint64)
         digested = [hashed, counts.category_tables, counts.log_seats, counts.category_topic]
         return Survey(answers, digested, float(log_rest[0] + log_topics.sum()))
 
-    def sweep(self, corpus: Corpus, hyperparameters: Hyperparameters, workers: Workers | None) -> None:
+    def sweep(self, corpus: Corpus, hyperparameters: Hyperparameters, threads: Threads | None) -> None:
         """Draw parameters, categories and tables of all documents, and topics."""
-        workers = workers or Workers()
-        self.draw_parameters(corpus, hyperparameters, workers)
-        self.make_offers(workers)
-        self.sample_documents(workers)
-        self.births(corpus, hyperparameters, workers)
+        threads = threads or Threads()
+        self.draw_parameters(corpus, hyperparameters, threads)
+        self.make_offers(threads)
+        self.sample_documents(threads)
+        self.births(corpus, hyperparameters, threads)
         if self.n_sweeps % SPLIT_MERGE_EVERY == 0:
-            self.split_merge(corpus, hyperparameters, workers)
-        self.sample_topics(corpus, workers)
+            self.split_merge(corpus, hyperparameters, threads)
+        self.sample_topics(corpus, threads)
         is_young = hyperparameters.birth_share > 0.0 and self.n_sweeps <= YOUNG_ROUNDS
         for turn in range(1, MANY_ROUNDS if is_young else ROUNDS):
-            self.redraw_topics(corpus, hyperparameters, workers, turn)
+            self.redraw_topics(corpus, hyperparameters, threads, turn)
 
     def key(self, step: Step, turn: int = 0) -> np.uint64:
         """The key of this sweep's numbers for a step, or for a later turn of it."""
         key = streams.stream(self.seed, self.chain, self.n_sweeps, step)
         return key if turn == 0 else np.uint64(streams.branch(key, turn))
 
-    def draw_parameters(self, corpus: Corpus, hyperparameters: Hyperparameters, workers: Workers) -> None:
+    def draw_parameters(self, corpus: Corpus, hyperparameters: Hyperparameters, threads: Threads) -> None:
         """Draw phi, the sticks and theta from their conditionals."""
         rng = streams.generator(self.seed, self.chain, self.n_sweeps, Step.PARAMETERS)
         sticks = self.draw_sticks(corpus, rng)
-        self.make_room(workers).drawn.stick[:] = sticks
-        self.draw_distributions(corpus, hyperparameters, workers, 0, rng)
+        self.make_room(threads).drawn.stick[:] = sticks
+        self.draw_distributions(corpus, hyperparameters, threads, 0, rng)
 
     def draw_distributions(
-        self, corpus: Corpus, hyperparameters: Hyperparameters, workers: Workers, turn: int, rng: np.random.Generator
+        self, corpus: Corpus, hyperparameters: Hyperparameters, threads: Threads, turn: int, rng: np.random.Generator
     ) -> None:
         """Draw phi, and theta of all categories with a stick, from their conditionals."""
-        room = self.make_room(workers)
+        room = self.make_room(threads)
         drawn, counts = room.drawn, self.counts
         is_sparse = corpus.n_words * hyperparameters.beta >= ENOUGH_PSEUDOCOUNTS
         least = negligible(hyperparameters.n_topics, hyperparameters.beta)
         cut = cut_uniform(hyperparameters.beta, least) if is_sparse else 0.0
         key = self.key(Step.WEIGHTS, turn)
-        pieces, live = workers.pieces(self.cuts(workers).blocks), np.flatnonzero(drawn.stick)
+        pieces, live = threads.pieces(self.cuts(threads).blocks), np.flatnonzero(drawn.stick)
         theta = np.empty((live.size, hyperparameters.n_topics))
 
-        def draw(worker: int) -> None:
-            if worker == 0:  # the others begin with phi
-                theta[:] = draw_rows(hyperparameters.zeta, counts.category_topic[live], rng, workers)
+        def draw(thread: int) -> None:
+            if thread == 0:  # the others begin with phi
+                theta[:] = draw_rows(hyperparameters.zeta, counts.category_topic[live], rng, threads)
             bulk_topics.draw_weights(counts.word_topics, hyperparameters.beta, cut, key, pieces, drawn, room.norms)
 
-        workers.run(draw)
+        threads.run(draw)
         norm = room.norms.sum(axis=0)
         drawn.mixture[:] = 0.0
         drawn.mixture[:, live] = theta.T / np.where(norm > 0.0, norm, np.inf)[:, np.newaxis]
@@ -241,7 +241,7 @@ class BlockedState(State):
         """Have slots for all categories and `n_free` more, and not too many. The order of categories stays."""
         is_new = self.counts.category_tables > 0
         is_new[: corpus.n_known] = False
-        wanted = arrays.padded(corpus.n_known + int(np.count_nonzero(is_new)) + n_free)
+        wanted = simd.padded(corpus.n_known + int(np.count_nonzero(is_new)) + n_free)
         if self.numbers.size - LANES <= wanted <= self.numbers.size:
             return
         if wanted > MAX_SLOTS:
@@ -267,35 +267,35 @@ class BlockedState(State):
         self.numbers = rehoused(self.numbers, UNBORN)
         self.labeled_tables = rehoused(self.labeled_tables)
 
-    def make_room(self, workers: Workers) -> Room:
+    def make_room(self, threads: Threads) -> Room:
         """Room for the parameters of as many words, topics and slots as there are."""
         n_words, n_topics = self.counts.word_topics.topic.shape
         n_documents, longest = self.bags.document.size, self.sizes.harmonic.size
-        size = scratch.Size(n_words, n_topics, self.numbers.size, n_documents, longest, workers.n_workers)
+        size = scratch.Size(n_words, n_topics, self.numbers.size, n_documents, longest, threads.n_threads)
         if self.room is None or self.room.size != size:
             self.room = scratch.make(size)
         return self.room
 
-    def cuts(self, workers: Workers) -> Cuts:
-        """How the work is cut for these workers; reckoned anew only if other workers come."""
-        if self.cut is None or self.cut.n_pieces != workers.n_pieces:
+    def cuts(self, threads: Threads) -> Cuts:
+        """How the work is cut for these threads; reckoned anew only if other threads come."""
+        if self.cut is None or self.cut.n_pieces != threads.n_pieces:
             n_tokens = self.counts.category_word.sum(axis=1, dtype=np.int64)
             word_costs = np.concatenate([[0], np.cumsum(40 + 4 * np.minimum(n_tokens, 400))])
             self.cut = Cuts(
-                workers.n_pieces,
-                workers.cut(self.bags.first_token),
-                workers.cut(word_costs),
-                workers.cut(np.arange(bulk_topics.N_BLOCKS + 1)),
+                threads.n_pieces,
+                threads.cut(self.bags.first_token),
+                threads.cut(word_costs),
+                threads.cut(np.arange(bulk_topics.N_BLOCKS + 1)),
             )
         return self.cut
 
-    def mix(self, workers: Workers) -> None:
+    def mix(self, threads: Threads) -> None:
         """Write M."""
         assert self.room is not None
-        drawn, pieces = self.room.drawn, workers.pieces(self.cuts(workers).words)
-        workers.run(lambda worker: bulk_topics.mix_words(drawn, pieces))
+        drawn, pieces = self.room.drawn, threads.pieces(self.cuts(threads).words)
+        threads.run(lambda thread: bulk_topics.mix_words(drawn, pieces))
 
-    def make_offers(self, workers: Workers, is_mixed: bool = False) -> None:
+    def make_offers(self, threads: Threads, is_mixed: bool = False) -> None:
         """Write M, unless it is there, and what documents need to know of the categories."""
         assert self.room is not None
         drawn, offered = self.room.drawn, self.room.offers
@@ -309,43 +309,43 @@ class BlockedState(State):
         offered.slack[0] = QUANTUM if -np.log(self.alpha * LEAST_STICK) < HIGHEST_SCORE else np.inf
         live = np.flatnonzero(drawn.stick)
 
-        pieces = workers.pieces(self.cuts(workers).words)
-        workers.run(lambda worker: bulk_topics.make_offers(drawn, is_mixed, offered, live, pieces))
+        pieces = threads.pieces(self.cuts(threads).words)
+        threads.run(lambda thread: bulk_topics.make_offers(drawn, is_mixed, offered, live, pieces))
 
-    def sample_documents(self, workers: Workers) -> None:
+    def sample_documents(self, threads: Threads) -> None:
         """Resample categories and tables of all unlabeled documents."""
         assert self.room is not None
         has, changes, counts, n_slots = self.room, self.room.changes, self.counts, self.numbers.size
         tallies = [
             Tallies(
-                changes[worker - 1] if worker > 0 else counts.category_word,
+                changes[thread - 1] if thread > 0 else counts.category_word,
                 np.zeros(n_slots, np.int64),
                 np.zeros(n_slots, np.int64),
                 has.one_table,
             )
-            for worker in range(workers.n_workers)
+            for thread in range(threads.n_threads)
         ]
-        key, pieces = self.key(Step.DOCUMENTS), workers.pieces(self.cuts(workers).documents)
+        key, pieces = self.key(Step.DOCUMENTS), threads.pieces(self.cuts(threads).documents)
 
-        def sample(worker: int) -> None:
-            tally, at = tallies[worker], has.desks[worker]
+        def sample(thread: int) -> None:
+            tally, at = tallies[thread], has.desks[thread]
             whole_documents.sample_documents(self.bags, self.placements, has.offers, self.sizes, key, pieces, at, tally)
 
-        workers.run(sample)
+        threads.run(sample)
         counts.category_tables[:] = self.labeled_tables + sum(tally.category_tables for tally in tallies)
         counts.log_seats[:] = sum(tally.log_seats for tally in tallies)
 
-    def take_over(self, workers: Workers) -> None:
+    def take_over(self, threads: Threads) -> None:
         """Count what the documents' step has changed, before anyone but `sample_topics` needs `category_word`."""
         assert self.room is not None
         category_word, changes, pieces = (
             self.counts.category_word,
             self.room.changes,
-            workers.pieces(self.cuts(workers).words),
+            threads.pieces(self.cuts(threads).words),
         )
-        workers.run(lambda worker: bulk_topics.take_over_words(category_word, changes, pieces))
+        threads.run(lambda thread: bulk_topics.take_over_words(category_word, changes, pieces))
 
-    def births(self, corpus: Corpus, hyperparameters: Hyperparameters, workers: Workers) -> None:
+    def births(self, corpus: Corpus, hyperparameters: Hyperparameters, threads: Threads) -> None:
         """Propose to some documents that they open a category of their own, or give it up.
 
         How many is settled by the sweep's number, which nothing that is drawn depends on.
@@ -354,7 +354,7 @@ class BlockedState(State):
         share = share_of_births(hyperparameters.birth_share, self.n_sweeps)
         if share == 0.0:
             return
-        self.take_over(workers)
+        self.take_over(threads)
         norm, key, u = self.room.norms.sum(axis=0), self.key(Step.BIRTHS), 0
         while True:
             u = birth_death.visit(
@@ -373,9 +373,9 @@ class BlockedState(State):
                 share,
                 key,
                 u,
-                workers.stop,
+                threads.stop,
             )
-            workers.check()
+            threads.check()
             unused = split_merge.unused_slot(self.counts.category_tables, self.room.drawn.stick, corpus.n_known)
             if u == self.bags.document.size and unused != split_merge.NOBODY:  # a split may need it
                 return
@@ -384,7 +384,7 @@ class BlockedState(State):
     def enlarge(self) -> None:
         """Have more slots in the middle of a sweep: all stay where they are."""
         assert self.room is not None
-        n_more = arrays.padded(max(self.numbers.size // 2, 1))
+        n_more = simd.padded(max(self.numbers.size // 2, 1))
         if self.numbers.size + n_more > MAX_SLOTS:
             raise ValueError(f"{self.numbers.size} categories are in use, and more than {MAX_SLOTS} cannot be")
         counts = self.counts
@@ -398,10 +398,10 @@ class BlockedState(State):
         self.labeled_tables = scratch.widened(self.labeled_tables, n_more)
         self.room = scratch.widen(self.room, n_more)
 
-    def split_merge(self, corpus: Corpus, hyperparameters: Hyperparameters, workers: Workers) -> None:
+    def split_merge(self, corpus: Corpus, hyperparameters: Hyperparameters, threads: Threads) -> None:
         """Try to split a category, or to merge two."""
         assert self.room is not None
-        self.take_over(workers)
+        self.take_over(threads)
         is_unused = self.counts.category_tables == 0
         outcome = split_merge.attempt(
             self.bags,
@@ -415,32 +415,32 @@ class BlockedState(State):
             hyperparameters.zeta,
             corpus.n_known,
             self.key(Step.SPLIT_MERGE),
-            workers.stop,
+            threads.stop,
         )
-        workers.check()
+        threads.check()
         if outcome == Outcome.SPLIT:
             self.numbers[is_unused & (self.counts.category_tables > 0)] = UNBORN
 
-    def redraw_topics(self, corpus: Corpus, hyperparameters: Hyperparameters, workers: Workers, turn: int) -> None:
+    def redraw_topics(self, corpus: Corpus, hyperparameters: Hyperparameters, threads: Threads, turn: int) -> None:
         """Draw phi and theta, then all topics, once more: while these are far from settled, documents can wait."""
         rng = np.random.Generator(np.random.Philox(key=int(self.key(Step.PARAMETERS, turn))))
-        self.draw_distributions(corpus, hyperparameters, workers, turn, rng)
-        self.mix(workers)
-        self.sample_topics(corpus, workers, turn)
+        self.draw_distributions(corpus, hyperparameters, threads, turn, rng)
+        self.mix(threads)
+        self.sample_topics(corpus, threads, turn)
 
-    def sample_topics(self, corpus: Corpus, workers: Workers, turn: int = 0) -> None:
+    def sample_topics(self, corpus: Corpus, threads: Threads, turn: int = 0) -> None:
         """Draw the topics of all tokens in bulk."""
         assert self.room is not None
         drawn, changes, counts = self.room.drawn, self.room.changes, self.counts
         n_slots, n_topics = counts.category_topic.shape
-        category_topic = simd.aligned((workers.n_workers, n_topics, n_slots), np.int32)
-        key, pieces = self.key(Step.BULK_TOPICS, turn), workers.pieces(self.cuts(workers).words)
+        category_topic = simd.aligned((threads.n_threads, n_topics, n_slots), np.int32)
+        key, pieces = self.key(Step.BULK_TOPICS, turn), threads.pieces(self.cuts(threads).words)
 
-        def sample(worker: int) -> None:
-            tally = category_topic[worker]
+        def sample(thread: int) -> None:
+            tally = category_topic[thread]
             bulk_topics.sample_topics(counts.category_word, changes, drawn, key, pieces, counts.word_topics, tally)
 
-        workers.run(sample)
+        threads.run(sample)
         counts.category_topic[:] = category_topic.sum(axis=0, dtype=np.int64).T
         counts.topic_tokens[:] = counts.category_topic.sum(axis=0)
 
@@ -485,8 +485,8 @@ def with_rows(array: Array, n_rows: int) -> Array:
 
 
 def labels_of_words(corpus: Corpus) -> Array:
-    """int32[D]: the label of each document that has a word, EMPTY where there is no label or no word."""
-    return np.where((corpus.labels != UNLABELED) & (corpus.lengths > 0), corpus.labels, EMPTY).astype(np.int32)
+    """int32[D]: the label of each document that has a word, NO_CATEGORY where there is no label or no word."""
+    return np.where((corpus.labels != UNLABELED) & (corpus.lengths > 0), corpus.labels, NO_CATEGORY).astype(np.int32)
 
 
 def labeled_tables(corpus: Corpus, n_slots: int) -> Array:
@@ -494,14 +494,14 @@ def labeled_tables(corpus: Corpus, n_slots: int) -> Array:
     return np.bincount(corpus.labels[(corpus.labels != UNLABELED) & (corpus.lengths > 0)], minlength=n_slots)
 
 
-def draw_rows(prior: float, counts: Array, rng: np.random.Generator, workers: Workers) -> Array:
+def draw_rows(prior: float, counts: Array, rng: np.random.Generator, threads: Threads) -> Array:
     """float64[R, L]: rows of Dirichlet(prior + counts).
 
     With a tiny prior all gammas of a row without a count may be below the least float. There log G is that of
     u^(1 / prior), which has no memory, so it can be drawn anew.
     """
     weights: Array = np.empty(counts.shape)
-    for some in workers.slices(len(counts), AT_ONCE // weights.shape[1]):
+    for some in threads.slices(len(counts), AT_ONCE // weights.shape[1]):
         weights[some] = rng.standard_gamma(prior + counts[some])
     lost = weights.sum(axis=1) == 0.0
     exponentials = rng.standard_exponential((np.count_nonzero(lost), weights.shape[1]))

@@ -7,6 +7,7 @@ categories of their tokens; of words the topics that they have.
 import numpy as np
 from numba import njit
 
+from sampler.archive import smallest
 from sampler.corpus import Array, Corpus
 from sampler.lbpl_ntm.blocked.arrays import (
     MIXED,
@@ -17,7 +18,6 @@ from sampler.lbpl_ntm.blocked.arrays import (
     count_topics,
     count_words,
 )
-from sampler.lbpl_ntm.state import smallest
 
 
 def arrays_of(bags: Bags, placements: Placements, counts: BlockedCounts) -> dict[str, Array]:

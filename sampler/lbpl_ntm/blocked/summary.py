@@ -119,7 +119,7 @@ def log_rest(
 ) -> float:
     """log p(words, topics, tables, categories, alpha, gamma) in nats, as Algorithm 1 has it, but for `log_topics`.
 
-    What the topics of words contribute takes longest, so the workers share it. `n_labeled` tables are by decree.
+    What the topics of words contribute takes longest, so the threads share it. `n_labeled` tables are by decree.
     """
     n_tables = int(counts.category_tables.sum())
     rising = gammaln(alpha + lengths.n_tokens) - gammaln(alpha)

@@ -11,8 +11,8 @@ import math
 import numpy as np
 from numba import njit
 
-from sampler.corpus import UNLABELED
-from sampler.lbpl_ntm.assignments import EMPTY, has_room, open_category
+from sampler.corpus import NO_CATEGORY, UNLABELED
+from sampler.lbpl_ntm.assignments import has_room, open_category
 from sampler.numerics.streams import pick, uniform
 from sampler.numerics.threads import is_raised
 
@@ -111,7 +111,7 @@ def sample_tables(corpus, assignments, counts, alpha, gamma, zeta, key, start, s
             scale[category] = 1.0 / (n_topics * zeta + counts.category_tokens[category])
             if counts.table_tokens[slot] == 0:
                 counts.category_tables[category] -= 1
-                assignments.category[slot] = EMPTY
+                assignments.category[slot] = NO_CATEGORY
                 remove_table(tables, n_tables, slot)
                 n_tables -= 1
                 total_tables -= 1

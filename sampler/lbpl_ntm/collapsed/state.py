@@ -7,9 +7,10 @@ from typing import ClassVar, Self
 import numpy as np
 from numba import njit
 
-from sampler.corpus import UNLABELED, Array, Corpus
-from sampler.hyperparameters import Hyperparameters
-from sampler.lbpl_ntm.assignments import EMPTY, Assignments, Counts, recount, with_slots
+from sampler.archive import smallest
+from sampler.corpus import NO_CATEGORY, UNLABELED, Array, Corpus
+from sampler.hyperparameters import Hyperparameters, Kernel
+from sampler.lbpl_ntm.assignments import Assignments, Counts, recount, with_slots
 from sampler.lbpl_ntm.collapsed import kernels
 from sampler.lbpl_ntm.evidence import (
     log_dirichlet_multinomial,
@@ -19,10 +20,10 @@ from sampler.lbpl_ntm.evidence import (
     log_topics,
 )
 from sampler.lbpl_ntm.start import first_assignments
-from sampler.lbpl_ntm.state import Course, Kernel, State, Survey, smallest
+from sampler.lbpl_ntm.state import Course, State, Survey
 from sampler.numerics import streams
 from sampler.numerics.streams import Step
-from sampler.numerics.threads import Workers
+from sampler.numerics.threads import Threads
 
 
 @dataclass
@@ -35,9 +36,9 @@ class CollapsedState(State):
     counts: Counts
 
     @classmethod
-    def start(cls, corpus: Corpus, hyperparameters: Hyperparameters, course: Course, workers: Workers) -> Self:
+    def start(cls, corpus: Corpus, hyperparameters: Hyperparameters, course: Course, threads: Threads) -> Self:
         """Whole documents placed in categories."""
-        assignments = first_assignments(corpus, hyperparameters, course.seed, course.chain, workers)
+        assignments = first_assignments(corpus, hyperparameters, course.seed, course.chain, threads)
         counts = recount(corpus, assignments, hyperparameters.n_topics)
         return cls(**vars(course), assignments=assignments, counts=counts)
 
@@ -46,7 +47,7 @@ class CollapsedState(State):
         cls, corpus: Corpus, hyperparameters: Hyperparameters, course: Course, arrays: dict[str, Array]
     ) -> Self:
         """Tables that were stored by their place in the document, and categories of occupied slots alone."""
-        category = np.full(corpus.n_tokens, EMPTY, np.int32)
+        category = np.full(corpus.n_tokens, NO_CATEGORY, np.int32)
         category[arrays["occupied"]] = arrays["category"]
         assignments = Assignments(
             table=(first_slots(corpus) + arrays["table"]).astype(np.int32),
@@ -69,12 +70,12 @@ class CollapsedState(State):
             "identity": self.assignments.identity,
         }
 
-    def sweep(self, corpus: Corpus, hyperparameters: Hyperparameters, workers: Workers | None) -> None:
+    def sweep(self, corpus: Corpus, hyperparameters: Hyperparameters, threads: Threads | None) -> None:
         """Tables, categories, topics, one after another: each choice depends on the one before."""
-        workers = workers or Workers()
-        sample_tables(corpus, hyperparameters, self, workers)
-        sample_categories(corpus, hyperparameters, self, workers)
-        sample_topics(corpus, hyperparameters, self, workers)
+        threads = threads or Threads()
+        sample_tables(corpus, hyperparameters, self, threads)
+        sample_categories(corpus, hyperparameters, self, threads)
+        sample_topics(corpus, hyperparameters, self, threads)
 
     @property
     def identity(self) -> Array:
@@ -84,7 +85,7 @@ class CollapsedState(State):
     def category_tables(self) -> Array:
         return np.asarray(self.counts.category_tables)
 
-    def survey(self, corpus: Corpus, hyperparameters: Hyperparameters, workers: Workers | None = None) -> Survey:
+    def survey(self, corpus: Corpus, hyperparameters: Hyperparameters, threads: Threads | None = None) -> Survey:
         """The digest is of the assignments; identities follow from them."""
         digested = [self.assignments.table, self.assignments.category, self.assignments.topic]
         return Survey(self.document_categories(corpus), digested, log_joint(corpus, hyperparameters, self))
@@ -94,7 +95,7 @@ class CollapsedState(State):
         return np.asarray(document_categories(corpus, self.assignments))
 
 
-def sample_tables(corpus: Corpus, hyperparameters: Hyperparameters, state: CollapsedState, workers: Workers) -> None:
+def sample_tables(corpus: Corpus, hyperparameters: Hyperparameters, state: CollapsedState, threads: Threads) -> None:
     """Resample all tables, making room for new categories as they come."""
     key = streams.stream(state.seed, state.chain, state.n_sweeps, Step.TABLES)
     token = 0
@@ -108,15 +109,15 @@ def sample_tables(corpus: Corpus, hyperparameters: Hyperparameters, state: Colla
             hyperparameters.zeta,
             key,
             token,
-            workers.stop,
+            threads.stop,
         )
-        workers.check()
+        threads.check()
         if token < corpus.n_tokens:
             make_room(state)
 
 
 def sample_categories(
-    corpus: Corpus, hyperparameters: Hyperparameters, state: CollapsedState, workers: Workers
+    corpus: Corpus, hyperparameters: Hyperparameters, state: CollapsedState, threads: Threads
 ) -> None:
     """Resample all categories of tables, making room for new ones as they come."""
     key = streams.stream(state.seed, state.chain, state.n_sweeps, Step.CATEGORIES)
@@ -131,19 +132,19 @@ def sample_categories(
             hyperparameters.category_step == "exact",
             key,
             slot,
-            workers.stop,
+            threads.stop,
         )
-        workers.check()
+        threads.check()
         if slot < corpus.n_tokens:
             make_room(state)
 
 
-def sample_topics(corpus: Corpus, hyperparameters: Hyperparameters, state: CollapsedState, workers: Workers) -> None:
+def sample_topics(corpus: Corpus, hyperparameters: Hyperparameters, state: CollapsedState, threads: Threads) -> None:
     """Resample the topics of all tokens."""
     key = streams.stream(state.seed, state.chain, state.n_sweeps, Step.TOPICS)
     zeta, beta = hyperparameters.zeta, hyperparameters.beta
-    kernels.sample_topics(corpus, state.assignments, state.counts, zeta, beta, key, workers.stop)
-    workers.check()
+    kernels.sample_topics(corpus, state.assignments, state.counts, zeta, beta, key, threads.stop)
+    threads.check()
 
 
 def make_room(state: CollapsedState) -> None:
@@ -178,12 +179,12 @@ def log_joint(corpus: Corpus, hyperparameters: Hyperparameters, state: Collapsed
 
 @njit(cache=True, nogil=True)
 def document_categories(corpus, assignments):  # type: ignore[no-untyped-def]
-    """int32[D]: the category that serves most words of each document, or EMPTY for one without a word.
+    """int32[D]: the category that serves most words of each document, or NO_CATEGORY for one without a word.
 
     Ties go to the smaller index.
     """
     held = np.zeros(assignments.identity.size, np.int64)
-    answers = np.full(corpus.labels.size, EMPTY, np.int32)
+    answers = np.full(corpus.labels.size, NO_CATEGORY, np.int32)
     for d in range(corpus.labels.size):
         first, end = corpus.offsets[d], corpus.offsets[d + 1]
         for i in range(first, end):

@@ -11,7 +11,7 @@ from numba import njit
 from sampler.numerics import simd, variates
 from sampler.numerics.simd import LANES
 from sampler.numerics.streams import Step, stream
-from tests.sampler.draws_harness import KEYS, LEVEL, N, assert_uncorrelated, many
+from tests.sampler.variates_harness import KEYS, LEVEL, N, assert_uncorrelated, many
 
 
 @njit

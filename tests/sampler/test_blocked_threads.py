@@ -7,13 +7,14 @@ from functools import cache
 import numpy as np
 import pytest
 
+from sampler.archive import CheckpointError, pack, unpack
 from sampler.corpus import Array, Corpus
 from sampler.hyperparameters import Hyperparameters
 from sampler.lbpl_ntm import chain
 from sampler.lbpl_ntm.blocked.state import BlockedState
-from sampler.lbpl_ntm.checkpoint import CheckpointError, dump, load, pack, unpack
+from sampler.lbpl_ntm.checkpoint import dump, load
 from sampler.lbpl_ntm.simulate import simulate
-from sampler.numerics.threads import Workers
+from sampler.numerics.threads import Threads
 from tests.sampler import blocked_harness
 
 N_SWEEPS = 30
@@ -32,20 +33,20 @@ def simulated() -> Corpus:
 
 
 @contextmanager
-def teams() -> Iterator[list[Workers]]:
-    """Workers of every kind, at hand together."""
-    hired = [Workers(*team) for team in TEAMS]
+def teams() -> Iterator[list[Threads]]:
+    """Threads of every kind, at hand together."""
+    hired = [Threads(*team) for team in TEAMS]
     yield hired
-    for workers in hired:
-        workers.__exit__(None, None, None)
+    for threads in hired:
+        threads.__exit__(None, None, None)
 
 
-def run(corpus: Corpus, workers: Workers | None) -> tuple[BlockedState, set[int], int]:
+def run(corpus: Corpus, threads: Threads | None) -> tuple[BlockedState, set[int], int]:
     """A chain of some sweeps with a tally, the numbers of slots that it had, and how many categories were born."""
     state = blocked_harness.start(corpus, CROWDED, seed=72)
     slots, n_born = {state.identity.size}, state.n_born
     for _ in range(N_SWEEPS):
-        chain.sweep(corpus, CROWDED, state, workers)
+        chain.sweep(corpus, CROWDED, state, threads)
         chain.keep(corpus, state)
         slots.add(state.identity.size)
     return state, slots, state.n_born - n_born
@@ -58,13 +59,13 @@ def test_any_number_of_threads_and_pieces_gives_the_same_bytes(corpus: Corpus, s
     expected = dump(given, alone)
     assert len(slots) > 1 and n_births > 10
     with teams() as hired:
-        for workers in hired:
-            state, _, _ = run(given, workers)
+        for threads in hired:
+            state, _, _ = run(given, threads)
             assert state.digest == alone.digest and dump(given, state) == expected
 
 
 @pytest.mark.parametrize("size", ["small", "simulated"])
-def test_a_chain_resumed_after_every_sweep_by_other_workers_is_the_uninterrupted_one(corpus: Corpus, size: str) -> None:
+def test_a_chain_resumed_after_every_sweep_by_other_threads_is_the_uninterrupted_one(corpus: Corpus, size: str) -> None:
     given = corpus if size == "small" else simulated()
     whole, slots = blocked_harness.start(given, CROWDED, seed=73), set()
     data = dump(given, whole)
@@ -73,8 +74,8 @@ def test_a_chain_resumed_after_every_sweep_by_other_workers_is_the_uninterrupted
             cut = load(given, CROWDED, data)
             assert isinstance(cut, BlockedState)
             draws = [
-                chain.sweep(given, CROWDED, state, workers)
-                for state, workers in ((whole, None), (cut, hired[sweep % len(hired)]))
+                chain.sweep(given, CROWDED, state, threads)
+                for state, threads in ((whole, None), (cut, hired[sweep % len(hired)]))
             ]
             assert draws[0] == draws[1]
             for state in (whole, cut):
