@@ -15,8 +15,8 @@ Mistakes = dict[str, tuple[str, str]]
 
 DOCUMENTS: Mistakes = {
     "a token's own category is offered afresh": (
-        "lanes.spread(-weights[at.active[a]])",
-        "lanes.spread(np.float32(0.0))",
+        "simd.spread(-weights[at.active[a]])",
+        "simd.spread(np.float32(0.0))",
     ),
     "a token that is asked counts itself": ("pull - np.float32(1.0) + weight", "pull + weight"),
     "a token stays too seldom": ("pull - np.float32(1.0) + weight", "pull - np.float32(1.0)"),

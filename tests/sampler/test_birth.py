@@ -11,7 +11,6 @@ from functools import cache
 import numpy as np
 import pytest
 import scipy.special
-import test_blocked
 
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.hyperparameters import Hyperparameters
@@ -23,7 +22,7 @@ from sampler.lbpl_ntm.checkpoint import dump, load
 from sampler.lbpl_ntm.simulate import simulate
 from sampler.numerics.streams import branch
 from sampler.numerics.threads import Threads
-from tests.sampler import blocked_harness, harness, mutants
+from tests.sampler import blocked_harness, harness, mutants, test_blocked
 
 ALONE = {**test_blocked.ALONE, **test_blocked.BIRTHS}  # no other move between categories
 N_SWEEPS, N_SWEEPS_SLOW = 6_000, 60_000  # about a millisecond each

@@ -196,7 +196,7 @@ def test_arbitrary_bytes_are_refused(data: bytes, begins_well: bool) -> None:
 
 
 def test_another_format_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sampler.checkpoint.FORMAT", 99)
+    monkeypatch.setattr("sampler.archive.FORMAT", 99)
     data = pack({}, {})
     monkeypatch.undo()
     with pytest.raises(CheckpointError, match="format 99 is not 1"):

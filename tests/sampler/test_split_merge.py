@@ -17,7 +17,6 @@ from sampler.hyperparameters import Hyperparameters
 from sampler.lbpl_ntm.blocked import auxiliary_tables, split_merge
 from sampler.lbpl_ntm.blocked.arrays import (
     FIXED_POINT,
-    LANES,
     MIXED,
     Bags,
     BlockedCounts,
@@ -29,6 +28,7 @@ from sampler.lbpl_ntm.blocked.arrays import (
 )
 from sampler.lbpl_ntm.blocked.split_merge import Outcome, attempt
 from sampler.lbpl_ntm.simulate import simulate_separated
+from sampler.numerics.simd import LANES
 from sampler.numerics.streams import branch, uniform
 from sampler.numerics.threads import lowered
 from tests.sampler import exact, harness, mutants

@@ -10,10 +10,9 @@ from app import leases, lifecycle
 from app.db import Database
 from app.models import PowerStep, Unit
 from app.settings import Settings
-from sampler.calibrated import power_test
 from tests.app.rows import expire
 from tests.worker import jobs
-from worker import legs
+from worker import legs, steps
 
 
 class Killed(BaseException):
@@ -82,7 +81,7 @@ def test_a_killed_test_loses_one_step_and_ends_with_the_same_digest(
     calm_id = succeeded(database, settings, corpus_id)
     jobs.run_to_the_end(database, settings, [begin(database, calm_id)])
     made: list[int] = []
-    step = power_test.power_step
+    step = steps.power_step
 
     def die_at_the_second(*arguments: Any) -> Any:
         made.append(0)
@@ -90,7 +89,7 @@ def test_a_killed_test_loses_one_step_and_ends_with_the_same_digest(
             raise Killed
         return step(*arguments)
 
-    monkeypatch.setattr(power_test, "power_step", die_at_the_second)
+    monkeypatch.setattr(steps, "power_step", die_at_the_second)
     unit_id = begin(database, job_id)
     with pytest.raises(Killed):
         legs.run(database, settings, unit_id, lambda: False)
