@@ -15,12 +15,13 @@ from pathlib import Path
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
 
-from app import presence
-from app.address import AddressError, address_of, check_address
-from app.db import Database, SchemaError, check_schema, connect, migrate
-from app.environment import WrongSetting, in_force, masked, read_settings
-from app.folders import PRIVATE_UMASK, FolderInUse, prepare, served_alone, warn_if_open
-from app.kernel_cache import (
+from app.core import presence
+from app.core.db import Database, SchemaError, check_schema, connect, migrate
+from app.core.settings import Settings
+from app.processes.address import AddressError, address_of, check_address
+from app.processes.environment import WrongSetting, in_force, masked, read_settings
+from app.processes.folders import PRIVATE_UMASK, FolderInUse, prepare, served_alone, warn_if_open
+from app.processes.kernel_cache import (
     compile_first,
     kernel_cache,
     kernels_are_compiled,
@@ -28,8 +29,7 @@ from app.kernel_cache import (
     prepare_kernel_cache,
     turn_to_compile,
 )
-from app.settings import Settings
-from app.supervisor import ApiEnded, Supervisor, stop_on_signals
+from app.processes.supervisor import ApiEnded, Supervisor, stop_on_signals
 
 logger = logging.getLogger(__name__)
 
@@ -141,7 +141,7 @@ def serve(settings: Settings, _: argparse.Namespace) -> int:
 
 def api(settings: Settings, _: argparse.Namespace) -> int:
     """The API in this process."""
-    from app import server  # takes a while, and the other commands have no use for it
+    from app.http import server  # takes a while, and the other commands have no use for it
 
     check_schema(connect(settings.database))
     # Uvicorn ends its requests, then raises the signal that it got once more: an end that was asked for is no error.

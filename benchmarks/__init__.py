@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from app.kernel_cache import prepare_kernel_cache
-from app.settings import Settings
+from app.core.settings import Settings
+from app.processes.kernel_cache import prepare_kernel_cache
 
 # Kernels of this version and no other, as in the service: numba's own cache would mix them after an edit.
 # Before numba is imported.

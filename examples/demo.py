@@ -19,12 +19,12 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
-from app.address import AddressError
-from app.db import migrate
-from app.environment import WrongSetting, read_settings
-from app.folders import LOCK, PRIVATE_UMASK, FolderInUse, prepare, served_alone
-from app.kernel_cache import kernels_are_compiled, prepare_kernel_cache
-from app.supervisor import ApiEnded, Supervisor, stop_on_signals
+from app.core.db import migrate
+from app.processes.address import AddressError
+from app.processes.environment import WrongSetting, read_settings
+from app.processes.folders import LOCK, PRIVATE_UMASK, FolderInUse, prepare, served_alone
+from app.processes.kernel_cache import kernels_are_compiled, prepare_kernel_cache
+from app.processes.supervisor import ApiEnded, Supervisor, stop_on_signals
 from sampler.answers import metrics
 from sampler.text import words_of
 

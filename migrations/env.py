@@ -1,8 +1,8 @@
-"""How Alembic runs: over the connection that app.db.migrate hands it, in one transaction."""
+"""How Alembic runs: over the connection that app.core.db.migrate hands it, in one transaction."""
 
 from alembic import context
 
-from app.models import Base
+from app.core.tables import Base
 
 
 def run() -> None:
@@ -11,7 +11,7 @@ def run() -> None:
         connection=context.config.attributes["connection"],
         target_metadata=Base.metadata,
         render_as_batch=True,  # SQLite alters a table by copying it
-        transactional_ddl=True,  # true of SQLite as well, since app.db begins its transactions
+        transactional_ddl=True,  # true of SQLite as well, since app.core.db begins its transactions
     )
     with context.begin_transaction():
         context.run_migrations()

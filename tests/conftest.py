@@ -14,13 +14,13 @@ import pytest
 from sqlalchemy import Engine, create_engine, delete, text
 from starlette.testclient import TestClient
 
-from app import db
-from app.db import Database
-from app.folders import prepare
-from app.kernel_cache import prepare_kernel_cache
-from app.main import create_app
-from app.models import Corpus, IdempotentRequest, Worker
-from app.settings import PREFIX, Settings
+from app.core import db
+from app.core.db import Database
+from app.core.settings import PREFIX, Settings
+from app.core.tables import Corpus, IdempotentRequest, Worker
+from app.http.main import create_app
+from app.processes.folders import prepare
+from app.processes.kernel_cache import prepare_kernel_cache
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -88,10 +88,16 @@ def postgres() -> Iterator[Postgres]:
 
 @pytest.fixture(scope="session")
 def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An SQLite file with the schema."""
+    """An SQLite file with the schema, to be copied."""
     path = tmp_path_factory.mktemp("sqlite") / "migrated.db"
     db.migrate(f"sqlite:///{path}")
     return path
+
+
+@pytest.fixture
+def migrated_copy(migrated_file: Path, tmp_path: Path) -> Path:
+    """An SQLite file with the schema, to be written to."""
+    return Path(shutil.copy(migrated_file, tmp_path / "newfound.db"))
 
 
 @pytest.fixture(scope="session")
@@ -121,8 +127,7 @@ def database_url(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> s
 def database(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
     """A database with the schema and without rows."""
     if kind == "sqlite":
-        copy = shutil.copy(request.getfixturevalue("migrated_file"), tmp_path / "newfound.db")
-        database = db.connect(f"sqlite:///{copy}")
+        database = db.connect(f"sqlite:///{request.getfixturevalue('migrated_copy')}")
     else:
         database = db.connect(request.getfixturevalue("migrated_postgres"))
         with database.sessions.begin() as session:

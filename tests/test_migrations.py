@@ -12,10 +12,10 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import inspect, text
 
-from app import db
-from app.main import create_app
-from app.models import Base, Job
-from app.settings import Settings
+from app.core import db
+from app.core.settings import Settings
+from app.core.tables import Base, Job
+from app.http.main import create_app
 from sampler.archive import pack
 from sampler.corpus import UNLABELED, Corpus
 from worker import encodings

@@ -8,8 +8,7 @@ from functools import partial
 
 from sqlalchemy.orm import Session
 
-from app.corpus_sample import no_word_left
-from app.errors import NothingToCategorize
+from app.core.errors import no_word_left
 from sampler import text
 from sampler.corpus import UNLABELED, Corpus
 from worker import encodings, store
@@ -34,7 +33,8 @@ def encode(leg: Leg) -> list[int]:
 def check_usable(leg: Leg, corpus: Corpus) -> None:
     """Raise NothingToCategorize, with what to do, if no unlabeled document keeps a word: no answer could be given."""
     if not bool(((corpus.labels == UNLABELED) & (corpus.lengths > 0)).any()):
-        raise NothingToCategorize(no_word_left(leg.job.corpus_id, store.text_options(leg.job)))
+        options = store.text_options(leg.job)
+        raise no_word_left(leg.job.corpus_id, options.min_document_frequency, options.min_word_length)
 
 
 def store_encoding(leg: Leg) -> None:

@@ -13,8 +13,8 @@ import numpy as np
 from sqlalchemy import ColumnElement, and_, select, update
 from sqlalchemy.orm import Session, defer
 
-from app.db import upsert
-from app.models import Encoding, EncodingPart, Job
+from app.core.db import upsert
+from app.core.tables import Encoding, EncodingPart, Job
 from sampler.corpus import Corpus
 from sampler.text import Encoded
 from worker import corpus_file

@@ -8,9 +8,9 @@ from types import TracebackType
 
 import numpy as np
 
-from app import leases
-from app.db import Database
-from app.settings import Settings
+from app.core import leases
+from app.core.db import Database
+from app.core.settings import Settings
 from sampler.corpus import Array
 
 logger = logging.getLogger(__name__)

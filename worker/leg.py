@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 
 from sqlalchemy.orm import Session
 
-from app import disk, leases
-from app.db import AWAY, Database, is_away
-from app.models import Job, Unit
-from app.settings import Settings
+from app.core import disk, leases
+from app.core.db import AWAY, Database, is_away
+from app.core.settings import Settings
+from app.core.tables import Job, Unit
 from sampler.numerics.threads import Threads
 from worker.corpus_files import CorpusFiles
 from worker.heartbeat import Heartbeat
@@ -52,7 +52,7 @@ class Leg:
     @property
     def files(self) -> CorpusFiles:
         """Where this host keeps encoded corpora."""
-        kept = self.settings.min_free_bytes // 2  # as that of workers' writes, see `app.disk`
+        kept = self.settings.min_free_bytes // 2  # as that of workers' writes, see `app.core.disk`
         return CorpusFiles(self.settings.encodings, self.settings.max_encodings_bytes, kept)
 
     @property

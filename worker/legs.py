@@ -11,12 +11,12 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from app import leases
-from app.db import AWAY, Database, is_away
-from app.errors import LeaseLost
-from app.leases import EXTENSION
-from app.models import Answer, Audit, Job, SideRun, Topic, Unit
-from app.settings import Settings
+from app.core import leases
+from app.core.db import AWAY, Database, is_away
+from app.core.errors import LeaseLost
+from app.core.leases import EXTENSION
+from app.core.settings import Settings
+from app.core.tables import Answer, Audit, Job, SideRun, Topic, Unit
 from sampler.answers import consensus
 from sampler.archive import CheckpointError
 from sampler.numerics.threads import Interrupted

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 import numpy as np
 from sqlalchemy.orm import Session
 
-from app.models import CalibrationStep, Job
+from app.core.tables import CalibrationStep, Job
 from sampler.answers import consensus
 from sampler.answers.consensus import Consensus
 from sampler.answers.diagnostics import MIN_DRAWS, effective_size, r_hat

@@ -6,9 +6,10 @@ No worker is special, so none is missed when it dies.
 import logging
 import threading
 
-from app import leases, presence, queue
-from app.db import Database
-from app.settings import Settings
+from app.broker import queue
+from app.core import leases, presence
+from app.core.db import Database
+from app.core.settings import Settings
 
 logger = logging.getLogger(__name__)
 

@@ -9,8 +9,8 @@ import numpy as np
 from sqlalchemy import ColumnElement, delete, func, insert, select, tuple_, update
 from sqlalchemy.orm import Session
 
-from app.leases import changed
-from app.models import Answer, Audit, Category, Draw, Job, Summary, Topic
+from app.core.leases import changed
+from app.core.tables import Answer, Audit, Category, Draw, Job, Summary, Topic
 from sampler.corpus import NO_CATEGORY, UNLABELED, Corpus
 from worker import topics
 from worker.models import Conclusion

@@ -9,8 +9,8 @@ import numpy as np
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from app.db import upsert
-from app.models import AtomRun, CalibrationStep, PowerStep
+from app.core.db import upsert
+from app.core.tables import AtomRun, CalibrationStep, PowerStep
 from sampler.archive import CheckpointError, pack, unpack
 from sampler.corpus import Array
 

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 
 from sqlalchemy.orm import Session
 
-from app.models import AtomRun, CalibrationStep, Job, PowerStep
+from app.core.tables import AtomRun, CalibrationStep, Job, PowerStep
 from sampler.archive import CheckpointError
 from sampler.calibrated import steps as calibration_steps
 from sampler.calibrated.power_test import power_step

@@ -8,7 +8,7 @@ import numpy as np
 from sqlalchemy import Select, collate, delete, func, insert, select
 from sqlalchemy.orm import Session
 
-from app.models import Checkpoint, Document, Draw, Job, Unit
+from app.core.tables import Checkpoint, Document, Draw, Job, Unit
 from sampler.corpus import Array, Corpus
 from sampler.text import TextOptions
 

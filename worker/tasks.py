@@ -12,10 +12,10 @@ from typing import Any
 from celery import bootsteps
 from celery.signals import setup_logging, worker_shutting_down
 
-from app import queue
-from app.db import connect
-from app.queue import CALL, celery
-from app.settings import Settings
+from app.broker import queue
+from app.broker.queue import CALL, celery
+from app.core.db import connect
+from app.core.settings import Settings
 from worker import turns
 from worker.reaper import Reaper
 

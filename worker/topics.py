@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from app.models import Job
+from app.core.tables import Job
 from sampler.answers.consensus import Consensus
 from sampler.corpus import Array, Corpus
 from sampler.hyperparameters import Hyperparameters

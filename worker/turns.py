@@ -4,10 +4,11 @@ import logging
 import time
 from collections.abc import Callable
 
-from app import leases, queue
-from app.db import AWAY, Database, is_away
-from app.leases import Free
-from app.settings import Settings
+from app.broker import queue
+from app.core import leases
+from app.core.db import AWAY, Database, is_away
+from app.core.leases import Free
+from app.core.settings import Settings
 from worker import legs
 from worker.leg import told
 

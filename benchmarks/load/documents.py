@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from sqlalchemy import insert, text
 
-from app.db import Database
-from app.models import Corpus, Document
+from app.core.db import Database
+from app.core.tables import Corpus, Document
 
 N_WORDS = 20_000  # of the vocabulary
 SYLLABLES = [consonant + vowel for consonant in "bdfgklmnprstvz" for vowel in "aeiou"]

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from sqlalchemy import create_engine, func, select, text
 
-from app import db
-from app.models import Document
+from app.core import db
+from app.core.tables import Document
 from benchmarks.load.client import Client, well
 from tests.faults.programs import ROOT, Program
 from tests.faults.servers import (

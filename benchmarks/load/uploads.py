@@ -10,7 +10,7 @@ from functools import partial
 
 from sqlalchemy import func, select
 
-from app.models import Document
+from app.core.tables import Document
 from benchmarks.load import documents
 from benchmarks.load.client import Answer, at_once, left
 from benchmarks.load.scenarios import Figures, Scenario, named, slowest, statuses

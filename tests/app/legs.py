@@ -1,8 +1,8 @@
 """What workers and clients do to units and jobs, each in a transaction of its own."""
 
-from app import leases, lifecycle
-from app.db import Database
-from app.models import Unit
+from app.core import leases, lifecycle
+from app.core.db import Database
+from app.core.tables import Unit
 from tests.app.rows import run, submit
 
 LEASE = 60.0

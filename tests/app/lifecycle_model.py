@@ -11,9 +11,9 @@ import pytest
 from hypothesis.stateful import RuleBasedStateMachine, invariant
 from sqlalchemy import delete, select
 
-from app.db import Database
-from app.errors import LeaseLost, ServiceError
-from app.models import Corpus, Job, SideRun, Unit
+from app.core.db import Database
+from app.core.errors import LeaseLost, ServiceError
+from app.core.tables import Corpus, Job, SideRun, Unit
 from tests.app import legs
 from tests.app.rows import expire
 

@@ -5,7 +5,7 @@ The corpora are the sample of `examples` and data sets of `benchmarks`, encoded 
 
 from typing import Any, NamedTuple
 
-from app.forecast import Sizes
+from app.forecasts.forecast import Sizes
 
 
 class Measured(NamedTuple):

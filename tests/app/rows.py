@@ -6,11 +6,12 @@ from typing import Any
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
-from app import leases, lifecycle
-from app.db import Database, now
-from app.models import Answer, Category, Corpus, Document, Draw, Encoding, Job, Summary, Unit
+from app.core import leases, lifecycle
+from app.core.db import Database, now
+from app.core.tables import Answer, Category, Corpus, Document, Draw, Encoding, Job, Summary, Unit
 
 CORPUS = "11111111-2222-4333-8444-555555555555"
+NOBODY_LISTENS = "redis://127.0.0.1:1/0"  # a broker that is away
 SETTINGS = {
     "text": {"stop_words": "en", "extra_stop_words": [], "min_word_length": 2, "min_document_frequency": 5},
     "sweeps": 10,

@@ -11,9 +11,9 @@ from typing import Any
 
 import uvicorn
 
-from app.main import create_app
-from app.server import options
-from app.settings import Settings
+from app.core.settings import Settings
+from app.http.main import create_app
+from app.http.server import options
 
 
 @dataclass

@@ -7,14 +7,16 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from app import corpus_counts, queue
-from app.db import Database
-from app.models import Job
+from app.broker import queue
+from app.core.db import Database
+from app.core.settings import Settings
+from app.core.tables import Job
+from app.uploads import corpus_counts
 from sampler.hyperparameters import DEFAULT_KERNEL, Hyperparameters
 from sampler.text import TextOptions
 from tests.app import rows
 from tests.app.legs import claim, finish, save
-from tests.app.rows import succeed, units
+from tests.app.rows import NOBODY_LISTENS, succeed, units
 
 NOBODY = "99999999-2222-4333-8444-555555555555"
 
@@ -275,9 +277,9 @@ def test_progress_tells_what_the_units_are_at(client: TestClient, database: Data
 
 @pytest.mark.parametrize("kind", ["sqlite"])
 def test_a_job_is_accepted_while_the_broker_is_away(
-    client: TestClient, corpus_id: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    client: TestClient, corpus_id: str, settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setitem(queue.celery.conf, "broker_url", "redis://127.0.0.1:1/0")
+    queue.configure(settings.model_copy(update={"broker_url": NOBODY_LISTENS}))
     assert submit(client, corpus_id).status_code == 202
     assert "a reaper calls again" in caplog.text
 

@@ -7,10 +7,10 @@ import pytest
 from sqlalchemy import func, select
 from starlette.testclient import TestClient
 
-from app.db import Database
-from app.job_settings import DEFAULT_MODEL, CalibratedIn
-from app.models import AtomRun, Audit, Base, CalibrationStep, Document, Draw, Summary
-from app.result_schemas import CALIBRATION, DIAGNOSTICS
+from app.core.db import Database
+from app.core.tables import AtomRun, Audit, Base, CalibrationStep, Document, Draw, Summary
+from app.schemas.job_settings import DEFAULT_MODEL, CalibratedIn
+from app.schemas.results import CALIBRATION, DIAGNOSTICS
 from sampler.hyperparameters import CalibratedHyperparameters
 from tests.app import rows
 from tests.app.legs import claim, finish, save, save_step

@@ -13,10 +13,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from app import cli, folders
-from app.folders import FolderInUse, prepare, served_alone
-from app.kernel_cache import kernel_cache
-from app.settings import Settings
+from app import cli
+from app.core.settings import Settings
+from app.processes import folders
+from app.processes.folders import FolderInUse, prepare, served_alone
+from app.processes.kernel_cache import kernel_cache
 from tests.waits import free_port
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -37,7 +38,7 @@ def test_a_worker_starts_with_nothing_that_it_has_no_use_for() -> None:
 
 
 def test_the_command_runs_a_worker_with_its_name_and_the_kernels_of_this_version(
-    migrated_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    migrated_copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = []
 
@@ -47,7 +48,7 @@ def test_the_command_runs_a_worker_with_its_name_and_the_kernels_of_this_version
 
     monkeypatch.setitem(sys.modules, "worker.tasks", SimpleNamespace(run=run))
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "kernels"))
-    monkeypatch.setenv("NEWFOUND_DATABASE_URL", f"sqlite:///{migrated_file}")
+    monkeypatch.setenv("NEWFOUND_DATABASE_URL", f"sqlite:///{migrated_copy}")
     monkeypatch.setenv("NEWFOUND_DATA_FOLDER", str(tmp_path))
     monkeypatch.setattr(cli, "kernels_are_compiled", lambda _: True)
     expected = str(kernel_cache(Settings()))
@@ -56,19 +57,19 @@ def test_the_command_runs_a_worker_with_its_name_and_the_kernels_of_this_version
 
 
 def test_a_worker_that_compiles_first_is_seen_to_live(
-    migrated_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    migrated_copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = []
 
     def compile_first(settings: Settings, meanwhile: Callable[[], None]) -> None:
         meanwhile()
-        with closing(sqlite3.connect(migrated_file)) as connection:
+        with closing(sqlite3.connect(migrated_copy)) as connection:
             names.extend(connection.execute("SELECT name FROM workers WHERE name LIKE 'compiling%'").fetchall())
 
     monkeypatch.setattr(cli, "compile_first", compile_first)
     monkeypatch.setitem(sys.modules, "worker.tasks", SimpleNamespace(run=lambda name: 0))
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "kernels"))
-    monkeypatch.setenv("NEWFOUND_DATABASE_URL", f"sqlite:///{migrated_file}")
+    monkeypatch.setenv("NEWFOUND_DATABASE_URL", f"sqlite:///{migrated_copy}")
     monkeypatch.setenv("NEWFOUND_DATA_FOLDER", str(tmp_path))
     assert cli.main(["worker", "--name", "compiling"]) == 0
     assert names == [("compiling@newfound",)]
@@ -137,7 +138,10 @@ def test_a_schema_of_a_newer_version_is_one_line(data: Path, capsys: pytest.Capt
 
 def test_the_data_folder_and_all_that_commands_put_there_are_for_one_user(data: Path) -> None:
     assert cli.main(["migrate"]) == 0
-    code = "from app import queue; from app.environment import read_settings; queue.configure(read_settings())"
+    code = (
+        "from app.broker import queue; from app.processes.environment import read_settings; "
+        "queue.configure(read_settings())"
+    )
     subprocess.run(
         [sys.executable, "-c", f"import os; os.umask({folders.PRIVATE_UMASK}); {code}"], cwd=ROOT, check=True
     )

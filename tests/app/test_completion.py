@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import pytest
 
-from app.completion import Run, UnitState, fraction, makespan, seconds_left
-from app.forecast import encode_share, forecast
-from app.job_settings import JobIn
+from app.forecasts.completion import Run, UnitState, fraction, makespan, seconds_left
+from app.forecasts.forecast import encode_share, forecast
+from app.schemas.job_settings import JobIn
 from tests.app.measured_jobs import MEASURED, Measured
 
 WORKERS, LEG_SECONDS, SAVE_SECONDS, LATENCY = 2, 60.0, 2.0, 0.25

@@ -6,11 +6,18 @@ import pytest
 from sqlalchemy import insert
 from sqlalchemy.orm import Session
 
-from app import corpus_sample
-from app.corpus_sample import MAX_CHARACTERS, MAX_DOCUMENTS, MAX_LENGTH, check_usable, estimated_sizes, read_sample
-from app.db import Database
-from app.errors import NothingToCategorize
-from app.models import Corpus, Document
+from app.core.db import Database
+from app.core.errors import NothingToCategorize
+from app.core.tables import Corpus, Document
+from app.forecasts import corpus_sample
+from app.forecasts.corpus_sample import (
+    MAX_CHARACTERS,
+    MAX_DOCUMENTS,
+    MAX_LENGTH,
+    check_usable,
+    estimated_sizes,
+    read_sample,
+)
 from sampler.text import TextOptions, encode
 from tests.app.rows import CORPUS
 

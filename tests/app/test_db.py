@@ -9,9 +9,9 @@ import pytest
 from sqlalchemy import event, func, select, update
 from sqlalchemy.exc import OperationalError, PendingRollbackError
 
-from app import db
-from app.db import Database, Turns, insert_missing
-from app.models import Corpus, Document, Worker
+from app.core import db
+from app.core.db import Database, Turns, insert_missing
+from app.core.tables import Corpus, Document, Worker
 from tests.app.rows import CORPUS, add_corpus
 
 sqlite_only = pytest.mark.parametrize("kind", ["sqlite"])

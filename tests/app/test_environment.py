@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from app import cli
-from app.environment import WrongSetting, read_settings
-from app.settings import Settings
+from app.core.settings import Settings
+from app.processes.environment import WrongSetting, read_settings
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAGE = (ROOT / "docs" / "operations.md").read_text()

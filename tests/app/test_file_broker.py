@@ -5,23 +5,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kombu import Connection
 from kombu.transport.virtual import Empty
 
-from app import file_broker, queue
-from app.settings import Settings
+from app.broker import queue
+from app.broker.folder import ChannelError, FolderChannel
+from app.core.settings import Settings
 
 
 def channel_of(folder: Path) -> Any:
     """A channel over the folder, as a worker or the API opens it."""
     settings = Settings(data_folder=folder, database_url=None, broker_url=None)
     queue.configure(settings)
-    return Connection("filesystem://", transport_options=queue.transport_options(settings)).channel()
+    return queue.celery.connection_for_write().channel()
 
 
 def test_a_message_is_not_there_before_it_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     channel = channel_of(tmp_path)
-    assert isinstance(channel, file_broker.FolderChannel)
+    assert isinstance(channel, FolderChannel)
     seen = []
     write = Path.write_bytes
 
@@ -56,7 +56,7 @@ def test_a_reader_that_never_rests_gets_every_message_once_and_whole(tmp_path: P
 def test_a_folder_that_is_gone_is_an_error_of_the_broker(tmp_path: Path) -> None:
     channel = channel_of(tmp_path)
     (tmp_path / "broker" / "messages").rmdir()
-    with pytest.raises(file_broker.ChannelError, match="Cannot add a message"):
+    with pytest.raises(ChannelError, match="Cannot add a message"):
         channel._put("legs", {"unit": 1})
 
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from app.forecast import REFERENCE, Forecast, Sizes, encode_share, forecast
-from app.job_settings import JobIn
+from app.forecasts.forecast import REFERENCE, Forecast, Sizes, encode_share, forecast
+from app.schemas.job_settings import JobIn
 from tests.app.measured_jobs import MEASURED, Measured
 
 FACTOR = 2.0  # what ForecastOut promises

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from app.api.common import MAX_BODY_BYTES
-from app.hosts import TrustedHosts
-from app.main import create_app
-from app.settings import Settings
+from app.core.settings import Settings
+from app.http.dependencies import MAX_BODY_BYTES
+from app.http.hosts import TrustedHosts
+from app.http.main import create_app
 from tests.app.server import running
 from tests.app.test_problems import check
 

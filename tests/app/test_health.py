@@ -7,11 +7,14 @@ import pytest
 from sqlalchemy import text
 from starlette.testclient import TestClient
 
-from app import disk, health, presence, queue
-from app.db import Database, head_revision
-from app.health import Broker
-from app.main import create_app
-from app.settings import Settings
+from app.broker import queue
+from app.core import disk, presence
+from app.core.db import Database, head_revision
+from app.core.settings import Settings
+from app.http import condition
+from app.http.condition import Broker
+from app.http.main import create_app
+from tests.app.rows import NOBODY_LISTENS
 
 
 def add_worker(database: Database) -> None:
@@ -40,16 +43,16 @@ def faults_of(client: TestClient) -> dict[str, str]:
 
 
 def test_without_a_worker_the_service_is_degraded(client: TestClient) -> None:
-    assert faults_of(client) == {"workers": health.NO_WORKER}
+    assert faults_of(client) == {"workers": condition.NO_WORKER}
 
 
 @pytest.mark.parametrize("kind", ["sqlite"])
 def test_with_a_dead_broker_the_service_is_degraded(database: Database, settings: Settings) -> None:
     add_worker(database)
-    nowhere = settings.model_copy(update={"broker_url": "redis://127.0.0.1:1/0"})
+    nowhere = settings.model_copy(update={"broker_url": NOBODY_LISTENS})
     try:
         with TestClient(create_app(nowhere)) as client:
-            assert faults_of(client) == {"broker": health.NO_BROKER}
+            assert faults_of(client) == {"broker": condition.NO_BROKER}
     finally:
         queue.configure(settings)
 
@@ -84,7 +87,7 @@ def test_nobody_waits_for_a_broker_that_does_not_answer_but_the_first_one(monkey
 
     broker = Broker(look)
     assert broker.is_there()
-    monkeypatch.setattr(health, "BROKER_SECONDS", -1.0)
+    monkeypatch.setattr(condition, "BROKER_SECONDS", -1.0)
     began = time.monotonic()
     assert broker.is_there(), "what was seen last"
     assert asked.wait(30)
@@ -93,5 +96,5 @@ def test_nobody_waits_for_a_broker_that_does_not_answer_but_the_first_one(monkey
     slow.set()
     while broker.answers:
         time.sleep(0.01)
-    monkeypatch.setattr(health, "BROKER_SECONDS", 60.0)
+    monkeypatch.setattr(condition, "BROKER_SECONDS", 60.0)
     assert not broker.is_there()

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from fastapi import Request
 
-from app import intake
-from app.errors import PROBLEM
-from app.http_protocol import MAX_HEAD_BYTES, MAX_HEADERS
-from app.settings import Settings
+from app.core.errors import PROBLEM
+from app.core.settings import Settings
+from app.http.protocol import MAX_HEAD_BYTES, MAX_HEADERS
+from app.uploads import intake
 from tests.app.server import Connection, Reply, Running, running, until
 
 SECONDS = 1.0  # that a client may be silent for, where that is waited for

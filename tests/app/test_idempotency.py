@@ -8,9 +8,9 @@ import pytest
 from sqlalchemy import func, select, update
 from starlette.testclient import TestClient
 
-from app import leases, lifecycle
-from app.db import Database, now
-from app.models import Corpus, IdempotentRequest, Job
+from app.core import leases, lifecycle
+from app.core.db import Database, now
+from app.core.tables import Corpus, IdempotentRequest, Job
 from tests.app.rows import CORPUS, add_corpus
 
 REUSED = "urn:newfound:problem:idempotency-key-reused"
@@ -152,7 +152,7 @@ def test_a_crash_in_the_middle_leaves_neither_job_nor_key(
         raise MemoryError
 
     with monkeypatch.context() as patch:
-        patch.setattr("app.api.jobs.describe", crash)  # after the job was written, before the commit
+        patch.setattr("app.http.routers.jobs.describe", crash)  # after the job was written, before the commit
         with pytest.raises(MemoryError):
             submit(client, "key")
     assert (count(database, Job), count(database, IdempotentRequest)) == (0, 0)

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from app import disk, upload_store
-from app.api.corpora import READERS
-from app.csv_rows import CsvReader
-from app.db import insert_missing
-from app.rows import BadLine, NdjsonReader, Row
-from app.upload_store import Batch
+from app.core import disk
+from app.core.db import insert_missing
+from app.http.routers.corpora import READERS
+from app.uploads import store
+from app.uploads.csv_rows import CsvReader
+from app.uploads.rows import BadLine, NdjsonReader, Row
+from app.uploads.store import Batch
 
 NDJSON, CSV = "application/x-ndjson", "text/csv"
 
@@ -272,7 +273,7 @@ def test_numbers_that_many_took_as_keys_are_passed_over_in_few_steps(
         steps += 1
         return insert_missing(*arguments)
 
-    monkeypatch.setattr(upload_store, "insert_missing", counted)
+    monkeypatch.setattr(store, "insert_missing", counted)
     assert upload(client, corpus, lines(*[{"text": "b"}] * 3)).json()["accepted"] == 3
     assert steps < 12
     assert client.get(corpus).json()["documents"] == 903

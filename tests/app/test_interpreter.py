@@ -6,8 +6,8 @@ import sys
 PROGRAM = """
 import gc
 import json
-import app.main
-from app.interpreter import calm
+import app.http.main
+from app.http.interpreter import calm
 
 before = len(gc.get_objects())
 calm()

@@ -5,11 +5,11 @@ from typing import Any
 from sqlalchemy import event, insert, update
 from starlette.testclient import TestClient
 
-from app.db import Database
-from app.job_schemas import JobSummary
-from app.job_settings import JobIn
-from app.models import Draw, Job
-from app.result_schemas import DrawOut
+from app.core.db import Database
+from app.core.tables import Draw, Job
+from app.schemas.job_settings import JobIn
+from app.schemas.jobs import JobSummary
+from app.schemas.results import DrawOut
 from tests.app.legs import claim, finish, save
 from tests.app.rows import CORPUS, add_corpus, add_draws, add_encoding, submit
 from tests.app.rows import units as units_of

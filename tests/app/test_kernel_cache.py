@@ -12,9 +12,10 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from app import cli, kernel_cache
-from app.kernel_cache import compile_first, kernels_are_compiled, mark_compiled, prepare_kernel_cache
-from app.settings import Settings
+from app import cli
+from app.core.settings import Settings
+from app.processes import kernel_cache
+from app.processes.kernel_cache import compile_first, kernels_are_compiled, mark_compiled, prepare_kernel_cache
 from tests.waits import wait_for
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -81,7 +82,10 @@ def test_a_process_that_inherits_the_folder_from_one_of_ours_takes_it_as_it_is(
 
 def test_all_processes_of_the_tests_share_one_folder() -> None:
     """Of a worker that a test starts, too: it once looked in a folder of that name within it, and compiled anew."""
-    code = "from app.environment import read_settings as read; from app.kernel_cache import kernel_cache as folder; "
+    code = (
+        "from app.processes.environment import read_settings as read; "
+        "from app.processes.kernel_cache import kernel_cache as folder; "
+    )
     told = subprocess.run([sys.executable, "-c", code + "print(folder(read()))"], cwd=ROOT, capture_output=True)
     assert told.stdout.decode().strip() == os.environ["NUMBA_CACHE_DIR"]
     assert Path(os.environ["NUMBA_CACHE_DIR"]).parent.name != Path(os.environ["NUMBA_CACHE_DIR"]).name
@@ -172,7 +176,8 @@ def test_a_compiler_that_fails_or_never_ends_keeps_no_worker_from_its_jobs(
 
 def test_the_compiler_ends_with_the_worker_that_started_it(settings: Settings) -> None:
     code = (
-        "from app import kernel_cache; from app.settings import Settings; kernel_cache.COMPILE = ['sleep', '3600']; "
+        "from app.core.settings import Settings; from app.processes import kernel_cache; "
+        "kernel_cache.COMPILE = ['sleep', '3600']; "
         "kernel_cache.compile_first(Settings(), lambda: print('waits', flush=True))"
     )
     worker = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True)

@@ -5,9 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from app import leases, lifecycle
-from app.db import Database
-from app.errors import CorpusNotFound, JobFinished, JobNotFound, JobNotResumable, LeaseLost
+from app.core import leases, lifecycle
+from app.core.db import Database
+from app.core.errors import CorpusNotFound, JobFinished, JobNotFound, JobNotResumable, LeaseLost
 from tests.app.legs import cancel, claim, fail, finish, reap, release, renew, resume, sampling, save
 from tests.app.rows import CORPUS, SETTINGS, expire, job_of, run, submit, succeed, units
 

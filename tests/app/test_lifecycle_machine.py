@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule, run_state_machine_as_test
 from sqlalchemy import select
 
-from app import leases
-from app.db import Database
-from app.models import Unit
+from app.core import leases
+from app.core.db import Database
+from app.core.tables import Unit
 from tests.app.lifecycle_model import (
     ALLOWED,
     MAX_ATTEMPTS,

@@ -9,12 +9,12 @@ import pytest
 from sqlalchemy import insert
 from starlette.testclient import TestClient
 
-from app import disk
-from app.api import jobs
-from app.db import Database
-from app.main import create_app
-from app.models import Document
-from app.settings import Settings
+from app.core import disk
+from app.core.db import Database
+from app.core.settings import Settings
+from app.core.tables import Document
+from app.http.main import create_app
+from app.http.routers import jobs
 from tests.app import rows
 from tests.app.legs import cancel
 from tests.app.rows import CORPUS, add_corpus, add_encoding, add_results, submit, succeed, units

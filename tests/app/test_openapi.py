@@ -20,11 +20,11 @@ from schemathesis.specs.openapi.checks import (
 )
 from starlette.testclient import TestClient
 
-from app import presence
-from app.api.corpora import CSV_EXAMPLE, NDJSON_EXAMPLE, READERS
-from app.db import Database
-from app.errors import PROBLEM
-from app.job_settings import ExtensionIn, SettingsIn
+from app.core import presence
+from app.core.db import Database
+from app.core.errors import PROBLEM
+from app.http.routers.corpora import CSV_EXAMPLE, NDJSON_EXAMPLE, READERS
+from app.schemas.job_settings import ExtensionIn, SettingsIn
 from tests.app import rows
 
 CHECKS: list[CheckFunction] = [

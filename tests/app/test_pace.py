@@ -7,11 +7,11 @@ import pytest
 from sqlalchemy import update
 from starlette.testclient import TestClient
 
-from app import pace
-from app.corpus_sizes import sizes_of
-from app.db import Database
-from app.forecast import forecast
-from app.models import Unit
+from app.core.db import Database
+from app.core.tables import Unit
+from app.forecasts import pace
+from app.forecasts.corpus_sizes import sizes_of
+from app.forecasts.forecast import forecast
 from tests.app.rows import add_encoding, job_of, submit, succeed
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from app.db import Database
-from app.errors import LeaseLost
-from app.models import PowerStep, SideRun
+from app.core.db import Database
+from app.core.errors import LeaseLost
+from app.core.tables import PowerStep, SideRun
 from tests.app import legs, rows
 from tests.app.legs import cancel, claim, extend, fail, finish, pause, power_test, release, resume, save_step
 from tests.app.rows import add_encoding, add_results, job_of, run, submit, succeed, units

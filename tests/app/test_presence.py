@@ -3,13 +3,15 @@
 from sqlalchemy import select, update
 from starlette.testclient import TestClient
 
-from app import cli, leases, presence, queue
-from app.db import Database, now
-from app.health import BUSY, NO_BROKER, NO_WORKER
-from app.models import Worker
-from app.settings import Settings
+from app import cli
+from app.broker import queue
+from app.core import leases, presence
+from app.core.db import Database, now
+from app.core.settings import Settings
+from app.core.tables import Worker
+from app.http.condition import BUSY, NO_BROKER, NO_WORKER
 from tests.app.legs import cancel, claim, pause, save
-from tests.app.rows import expire, run, submit
+from tests.app.rows import NOBODY_LISTENS, expire, run, submit
 
 
 def see(database: Database, name: str, seconds_ago: float = 0.0) -> None:
@@ -100,12 +102,12 @@ def test_a_job_that_waits_for_the_broker_says_so(client: TestClient, database: D
     see(database, "worker-1")
     job_id, _ = submit(database)
     assert note(client, job_id) is None
-    address = queue.celery.conf.broker_url
-    queue.celery.conf.broker_url = "redis://127.0.0.1:1/0"
+    settings: Settings = client.app.state.settings  # type: ignore[attr-defined]
+    queue.configure(settings.model_copy(update={"broker_url": NOBODY_LISTENS}))
     try:
         assert note(client, job_id) == NO_BROKER
     finally:
-        queue.celery.conf.broker_url = address
+        queue.configure(settings)
 
 
 def test_a_leg_that_waits_says_why(client: TestClient, database: Database) -> None:

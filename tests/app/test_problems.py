@@ -11,10 +11,10 @@ from sqlalchemy.exc import DatabaseError, InterfaceError, InternalError, Operati
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.testclient import TestClient
 
-from app.db import Database, is_disk_full
-from app.errors import PROBLEM, ServiceError, title_of, type_of
-from app.main import create_app
-from app.settings import Settings
+from app.core.db import Database, is_disk_full
+from app.core.errors import PROBLEM, ServiceError, title_of, type_of
+from app.core.settings import Settings
+from app.http.main import create_app
 
 KINDS = ServiceError.__subclasses__()
 
@@ -103,7 +103,7 @@ def test_a_database_that_is_away_is_a_503_and_one_line_of_log(
     answer = broken.get(f"/{name}")
     check(answer, 503, "urn:newfound:problem:database-unavailable")
     assert answer.headers["Retry-After"] == "5"
-    [line] = [record for record in caplog.records if record.name == "app.problems"]
+    [line] = [record for record in caplog.records if record.name == "app.http.problems"]
     assert (line.levelname, line.exc_info) == ("ERROR", None)
     assert line.getMessage().startswith(f"GET /{name}: ")
     assert "\n" not in line.getMessage()
@@ -123,7 +123,7 @@ def test_a_full_disk_is_a_507_and_one_line_of_log(
     answer = broken.get(f"/{name}")
     check(answer, 507, "urn:newfound:problem:storage-full")
     assert answer.json()["title"] == "The disk of the service is full"
-    [line] = [record for record in caplog.records if record.name == "app.problems"]
+    [line] = [record for record in caplog.records if record.name == "app.http.problems"]
     assert line.exc_info is None
     assert "secret" not in answer.text + caplog.text
 

@@ -8,10 +8,10 @@ from sqlalchemy import event, func, insert, select, update
 from sqlalchemy.exc import OperationalError
 from starlette.testclient import TestClient
 
-from app import db, removal
-from app.db import Database, now
-from app.main import create_app
-from app.models import (
+from app.core import db
+from app.core.db import Database, now
+from app.core.settings import Settings
+from app.core.tables import (
     AtomRun,
     Audit,
     Base,
@@ -25,8 +25,9 @@ from app.models import (
     SideRun,
     Topic,
 )
-from app.removal import Removal
-from app.settings import Settings
+from app.http.main import create_app
+from app.uploads import removal
+from app.uploads.removal import Removal
 from tests.app import rows
 from tests.app.rows import CORPUS, add_corpus
 

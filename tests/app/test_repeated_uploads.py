@@ -14,11 +14,12 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 from starlette.testclient import TestClient
 
-from app import idempotency, intake, upload_store
-from app.db import Database, now
-from app.models import Document, IdempotentRequest
-from app.rows import Row
-from app.upload_store import Batch, Store
+from app.core import idempotency
+from app.core.db import Database, now
+from app.core.tables import Document, IdempotentRequest
+from app.uploads import intake, store
+from app.uploads.rows import Row
+from app.uploads.store import Batch, Store
 
 NDJSON, CSV = "application/x-ndjson", "text/csv"
 REUSED = "urn:newfound:problem:idempotency-key-reused"
@@ -27,7 +28,7 @@ BATCH = 4
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(upload_store, "BATCH_ROWS", BATCH)
+    monkeypatch.setattr(store, "BATCH_ROWS", BATCH)
 
 
 def new_corpus(client: TestClient) -> str:

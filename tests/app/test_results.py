@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from app.api.results import posterior
-from app.db import Database
+from app.core.db import Database
+from app.http.routers.results import posterior
 from tests.app.rows import add_draws, add_results, submit, succeed
 from tests.app.test_api import pages
 

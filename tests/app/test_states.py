@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from app.db import Database
+from app.core.db import Database
 from tests.app.legs import cancel, claim, fail, pause
 from tests.app.rows import add_encoding, add_results, submit, succeed
 

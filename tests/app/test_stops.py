@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from app import leases, lifecycle
-from app.db import Database
-from app.errors import JobFinished, JobNotExtendable, JobNotFound, JobNotPausable, LeaseLost, SideRunNotFound
-from app.models import MAX_SWEEPS, Job, SideRun
+from app.core import leases, lifecycle
+from app.core.db import Database
+from app.core.errors import JobFinished, JobNotExtendable, JobNotFound, JobNotPausable, LeaseLost, SideRunNotFound
+from app.core.tables import MAX_SWEEPS, Job, SideRun
 from tests.app.legs import cancel, claim, extend, fail, finish, pause, reap, release, renew, resume, sampling, save
 from tests.app.rows import CORPUS, expire, job_of, run, submit, succeed, units
 

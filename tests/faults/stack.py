@@ -9,8 +9,8 @@ from typing import Any
 
 from sqlalchemy import select, update
 
-from app import db
-from app.models import Checkpoint, Draw, Job, Unit
+from app.core import db
+from app.core.tables import Checkpoint, Draw, Job, Unit
 from tests.faults.programs import Program
 from tests.faults.service import LEASE_SECONDS, Service
 from tests.waits import wait_for

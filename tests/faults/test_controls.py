@@ -4,7 +4,7 @@ import time
 
 from sqlalchemy import select
 
-from app.models import Draw
+from app.core.tables import Draw
 from tests.faults.stack import SWEEPS, Report, Stack, rounded
 from tests.waits import slowness, wait_for
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, event, select, text, update
 
-from app import leases
-from app.db import Database
-from app.models import Checkpoint, Draw, Unit
-from app.settings import Settings
+from app.core import leases
+from app.core.db import Database
+from app.core.settings import Settings
+from app.core.tables import Checkpoint, Draw, Unit
 from tests.waits import PATIENCE
 from tests.worker import jobs
 from worker import legs, store

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import select
 
-from app.models import Checkpoint, Draw, Unit
+from app.core.tables import Checkpoint, Draw, Unit
 from tests.faults.stack import LEASE_SECONDS, TWO_CHAINS, Report, Stack, rounded
 from tests.waits import slowness, wait_for
 

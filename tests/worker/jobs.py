@@ -7,11 +7,11 @@ from typing import Any
 
 from sqlalchemy import insert, select
 
-from app import lifecycle
-from app.db import Database
-from app.job_settings import JobIn
-from app.models import Answer, Audit, Category, Checkpoint, Corpus, Document, Draw, Job, Summary, Topic, Unit
-from app.settings import Settings
+from app.core import lifecycle
+from app.core.db import Database
+from app.core.settings import Settings
+from app.core.tables import Answer, Audit, Category, Checkpoint, Corpus, Document, Draw, Job, Summary, Topic, Unit
+from app.schemas.job_settings import JobIn
 from worker import legs
 
 SUBJECTS = {

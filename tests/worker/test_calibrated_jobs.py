@@ -7,10 +7,10 @@ import pytest
 from sqlalchemy import func, select, update
 from starlette.testclient import TestClient
 
-from app import leases, lifecycle
-from app.db import Database
-from app.models import AtomRun, CalibrationStep, Corpus, Document, Job, Unit
-from app.settings import Settings
+from app.core import leases, lifecycle
+from app.core.db import Database
+from app.core.settings import Settings
+from app.core.tables import AtomRun, CalibrationStep, Corpus, Document, Job, Unit
 from sampler.calibrated import steps
 from tests.worker import jobs
 from worker import legs, models, results, step_rows

@@ -12,11 +12,13 @@ from sqlalchemy import delete, func, select, text, update
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
-from app import disk, leases, lifecycle, queue
-from app.db import Database
-from app.models import Checkpoint, Corpus, Document, Draw, Encoding, EncodingPart, Job, Unit
-from app.settings import Settings
+from app.broker import queue
+from app.core import disk, leases, lifecycle
+from app.core.db import Database
+from app.core.settings import Settings
+from app.core.tables import Checkpoint, Corpus, Document, Draw, Encoding, EncodingPart, Job, Unit
 from sampler.lbpl_ntm import chain
+from tests.app.rows import NOBODY_LISTENS
 from tests.waits import slowness
 from tests.worker import jobs
 from worker import corpus_file, encode, encodings, legs, results, store, turns
@@ -488,7 +490,7 @@ def test_a_unit_whose_message_was_not_sent_is_due_at_once(
     _, unit_ids = jobs.submit(database, corpus_id)
     with database.sessions.begin() as session:
         assert leases.reap(session) == []
-    queue.configure(settings.model_copy(update={"broker_url": "redis://127.0.0.1:1/0"}))  # nobody listens there
+    queue.configure(settings.model_copy(update={"broker_url": NOBODY_LISTENS}))  # nobody listens there
     queue.wake(database.sessions, unit_ids)
     with database.sessions.begin() as session:
         assert leases.reap(session) == unit_ids

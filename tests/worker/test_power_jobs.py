@@ -6,10 +6,10 @@ import pytest
 from sqlalchemy import select
 from starlette.testclient import TestClient
 
-from app import leases, lifecycle
-from app.db import Database
-from app.models import PowerStep, Unit
-from app.settings import Settings
+from app.core import leases, lifecycle
+from app.core.db import Database
+from app.core.settings import Settings
+from app.core.tables import PowerStep, Unit
 from tests.app.rows import expire
 from tests.worker import jobs
 from worker import legs, steps

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
-from app import lifecycle
-from app.db import Database
-from app.models import Job, Topic
-from app.settings import Settings
+from app.core import lifecycle
+from app.core.db import Database
+from app.core.settings import Settings
+from app.core.tables import Job, Topic
 from sampler.answers.consensus import Consensus
 from sampler.corpus import UNLABELED, Corpus
 from sampler.lbpl_ntm.topics_of_categories import Topics

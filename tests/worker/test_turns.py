@@ -5,10 +5,11 @@ import time
 import pytest
 from sqlalchemy import select, update
 
-from app import leases, queue
-from app.db import Database, now
-from app.models import Job, Unit
-from app.settings import Settings
+from app.broker import queue
+from app.core import leases
+from app.core.db import Database, now
+from app.core.settings import Settings
+from app.core.tables import Job, Unit
 from tests.app.legs import claim, finish, release, sampling
 from tests.app.rows import expire, submit
 from tests.worker import jobs

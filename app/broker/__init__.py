@@ -1,0 +1,1 @@
+"""The broker: calls for workers, and the folder that carries them where there is no server."""

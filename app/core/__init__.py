@@ -1,0 +1,1 @@
+"""What the API and the workers share: settings, tables, leases, the life of a job."""

@@ -1,0 +1,222 @@
+"""Refusals, each with its status; `problems` renders them for HTTP."""
+
+import re
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+
+PROBLEM = "application/problem+json"
+
+
+class ServiceError(Exception):
+    """The service refuses the request."""
+
+    status = HTTPStatus.CONFLICT
+
+    def __init__(
+        self, detail: str, errors: Sequence[Mapping[str, str]] = (), members: Mapping[str, int] | None = None
+    ) -> None:
+        """`errors` are the parts of the request that are at fault, each with `where` and `reason`.
+
+        `members` are facts that a program reads beside the detail, such as how much of an upload is stored.
+        """
+        super().__init__(detail)
+        self.detail = detail
+        self.errors = errors
+        self.members = members or {}
+
+
+class BadRequest(ServiceError):
+    """The request is not valid HTTP."""
+
+    status = HTTPStatus.BAD_REQUEST
+
+
+class MisdirectedRequest(ServiceError):
+    """The service does not answer to this host name."""
+
+    status = HTTPStatus.MISDIRECTED_REQUEST
+
+
+class RequestTimeout(ServiceError):
+    """The client was silent for too long."""
+
+    status = HTTPStatus.REQUEST_TIMEOUT
+
+
+class HeadTooLarge(ServiceError):
+    """The head of the request is larger than the service accepts."""
+
+    status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
+
+
+class TooManyConnections(ServiceError):
+    """The service has as many connections as it accepts; try again later."""
+
+    status = HTTPStatus.SERVICE_UNAVAILABLE
+
+
+class CorpusNotFound(ServiceError):
+    """There is no such corpus."""
+
+    status = HTTPStatus.NOT_FOUND
+
+
+class JobNotFound(ServiceError):
+    """There is no such job."""
+
+    status = HTTPStatus.NOT_FOUND
+
+
+class SideRunNotFound(ServiceError):
+    """The job has no such side run."""
+
+    status = HTTPStatus.NOT_FOUND
+
+
+class CorpusInUse(ServiceError):
+    """A job over the corpus is queued, running or paused."""
+
+
+class NothingToCategorize(ServiceError):
+    """The corpus holds no document that a job could categorize."""
+
+
+class JobFinished(ServiceError):
+    """The job has already ended, so it can no longer be cancelled."""
+
+
+class JobNotPausable(ServiceError):
+    """Only a queued or running job can be paused."""
+
+
+class JobNotResumable(ServiceError):
+    """Only a paused, cancelled or failed job can be resumed."""
+
+
+class JobNotExtendable(ServiceError):
+    """Only a succeeded job can be extended, and not without bounds."""
+
+
+class ResultsNotReady(ServiceError):
+    """The job has not succeeded, so it has no results."""
+
+
+class NoAudit(ServiceError):
+    """The job's model audits no labels."""
+
+
+class NoTopics(ServiceError):
+    """The job's model reports no topics of its categories."""
+
+
+class JobNotTestable(ServiceError):
+    """Only a succeeded calibrated job with two known categories or more can be put to the power test."""
+
+
+class NoPowerTest(ServiceError):
+    """Nobody has requested a power test of the job."""
+
+
+class BodyTooLarge(ServiceError):
+    """The body of the request is larger than the service accepts."""
+
+    status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+
+
+class UploadTooLarge(ServiceError):
+    """The upload is larger than the service accepts."""
+
+    status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+
+
+class UnsupportedUpload(ServiceError):
+    """The upload is of a kind that the service does not read."""
+
+    status = HTTPStatus.UNSUPPORTED_MEDIA_TYPE
+
+
+class UnsupportedBody(ServiceError):
+    """The body is of a kind that the operation does not read."""
+
+    status = HTTPStatus.UNSUPPORTED_MEDIA_TYPE
+
+
+class NothingAccepted(ServiceError):
+    """Not one row of the upload could be used."""
+
+    status = HTTPStatus.UNPROCESSABLE_ENTITY
+
+
+class MalformedRequest(ServiceError):
+    """The request is malformed."""
+
+    status = HTTPStatus.UNPROCESSABLE_ENTITY
+
+
+class IdempotencyKeyReused(ServiceError):
+    """The idempotency key belongs to a request with another body."""
+
+    status = HTTPStatus.UNPROCESSABLE_ENTITY
+
+
+class ResourceDeleted(ServiceError):
+    """What the first request under this idempotency key made has been deleted."""
+
+    status = HTTPStatus.GONE
+
+
+class DatabaseUnavailable(ServiceError):
+    """The database does not answer; try again later."""
+
+    status = HTTPStatus.SERVICE_UNAVAILABLE
+
+
+class NotReady(ServiceError):
+    """A part of the service is not as it must be for jobs to be done."""
+
+    status = HTTPStatus.SERVICE_UNAVAILABLE
+
+
+class StorageFull(ServiceError):
+    """The disk of the service is full."""
+
+    status = HTTPStatus.INSUFFICIENT_STORAGE
+
+
+class InternalError(ServiceError):
+    """Internal error."""
+
+    status = HTTPStatus.INTERNAL_SERVER_ERROR
+
+
+class JobTooLarge(ServiceError):
+    """The job would take more time or memory than the operator allows."""
+
+
+class TooManyJobs(ServiceError):
+    """As many jobs are queued or running as the operator allows; try again later."""
+
+    status = HTTPStatus.TOO_MANY_REQUESTS
+
+
+class LeaseLost(Exception):
+    """The leg no longer holds its unit: nothing that it did since its last save may be written."""
+
+
+def type_of(name: str) -> str:
+    """The stable identifier of a kind of problem: JobFinished is urn:newfound:problem:job-finished."""
+    return "urn:newfound:problem:" + re.sub(r"[\W_]+|(?<=[a-z])(?=[A-Z])", "-", name).lower()
+
+
+def title_of(kind: type[ServiceError]) -> str:
+    """The title of a kind of refusal: the first line of its docstring."""
+    return (kind.__doc__ or kind.__name__).splitlines()[0].rstrip(".")
+
+
+def no_word_left(corpus_id: str, min_document_frequency: int, min_word_length: int) -> NothingToCategorize:
+    """A job over the corpus could answer no document under these text options, and what to do."""
+    return NothingToCategorize(
+        f"no unlabeled document of corpus {corpus_id} keeps a word under these text options: "
+        f"lower min_document_frequency (now {min_document_frequency}) or "
+        f"min_word_length (now {min_word_length}), or drop fewer stop words"
+    )

@@ -1,0 +1,353 @@
+"""What legs and reapers do with units; app.core.lifecycle tells of the whole.
+
+A unit is held for a lease, under a fresh token: every write of a leg carries it, so that a leg whose
+lease was taken over writes nothing. Each change is one UPDATE whose WHERE asks and whose row count
+decides; the database's clock says whose time is up.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import ColumnElement, Delete, Select, Update, and_, case, func, literal, or_, select, update
+from sqlalchemy.orm import Session, aliased
+
+from app.core.db import now
+from app.core.errors import LeaseLost
+from app.core.tables import Job, SideRun, Unit
+
+LIVE = ("queued", "running")
+KINDS = ("encode", "atoms", "calibrate", "chain", "conclude")  # of units, as they follow; not all jobs have all
+LAST = ("conclude", "power")  # kinds after which a run has succeeded
+EXTENSION, POWER = "extension", "power"  # kinds of side runs
+
+MAX_ATTEMPTS = 3  # claims without a save, after which a unit counts as poison
+WAITS = "waits: "  # begins the error of a unit whose leg waits for better times
+CALL_SECONDS = 30.0  # a ready unit that nobody claimed for so long calls again for a worker
+
+
+class Run(NamedTuple):
+    """What a unit works for, and what has a status: a job's main run, or one of its side runs."""
+
+    job_id: str
+    side: str | None = None  # the kind of the side run; None for the main run
+
+    @property
+    def table(self) -> type[Job | SideRun]:
+        """Where its status is."""
+        return Job if self.side is None else SideRun
+
+    @property
+    def is_mine(self) -> ColumnElement[bool]:
+        """The condition of its row there."""
+        if self.side is None:
+            return Job.id == self.job_id
+        return and_(SideRun.job_id == self.job_id, SideRun.kind == self.side)
+
+    def update(self, among: Sequence[str]) -> Update:
+        """An UPDATE that meets the run only while its status is one of these."""
+        return update(self.table).where(self.is_mine, self.table.status.in_(among))
+
+    def __str__(self) -> str:
+        """As messages name it."""
+        names = {None: "job", EXTENSION: "the extension of job", POWER: "the power test of job"}
+        return f"{names[self.side]} {self.job_id}"
+
+
+def is_live() -> ColumnElement[bool]:
+    """The condition that the run of a unit is queued or running."""
+    main = select(Job.id).where(Job.id == Unit.job_id, Job.status.in_(LIVE)).correlate(Unit)
+    side = select(SideRun.job_id).where(
+        SideRun.job_id == Unit.job_id, SideRun.kind == Unit.side, SideRun.status.in_(LIVE)
+    )
+    return or_(and_(Unit.side.is_(None), main.exists()), side.correlate(Unit).exists())
+
+
+def is_free() -> ColumnElement[bool]:
+    """The condition that a worker may claim a unit: it is ready, or its leg said nothing for longer than its lease.
+
+    No unit is free that too many legs have died of: the reaper fails its run.
+    """
+    overdue = and_(Unit.status == "running", Unit.lease_until < now(), Unit.attempts < MAX_ATTEMPTS)
+    return and_(or_(Unit.status == "ready", overdue), is_live())
+
+
+def at_work(what: ColumnElement[int]) -> Select[int]:
+    """What is asked of the units, of the same job as a unit of the query around, at which a worker is now."""
+    other = aliased(Unit)
+    is_held = (other.job_id == Unit.job_id, other.status == "running", other.lease_until >= now())
+    return select(what).select_from(other).where(*is_held).correlate(Unit)
+
+
+class Free(NamedTuple):
+    """A unit that may be claimed: no more of its row than it takes to find it, so that no row can spoil the search."""
+
+    unit_id: int
+    job_id: str
+    side: str | None
+
+
+def next_unit(session: Session, turn_of: str | None = None) -> Free | None:
+    """The unit that a worker that is free should claim; None if none is free.
+
+    Jobs take turns. First comes the job on which the fewest workers are at work, then the job whose turn it still
+    is for the worker that asks (`turn_of`), then the one that no worker has turned to for the longest time. Within
+    a job the units that have been ready for longest come first.
+    """
+    n_at_work = at_work(func.count()).scalar_subquery()
+    waits_since = func.coalesce(Job.claimed_at, Job.created_at)
+    in_turn = (n_at_work, case((Unit.job_id == turn_of, 0), else_=1), waits_since, Unit.lease_until, Unit.id)
+    found = session.execute(
+        select(Unit.id, Unit.job_id, Unit.side)
+        .join(Job, Job.id == Unit.job_id)
+        .where(is_free())
+        .order_by(*in_turn)
+        .limit(1)
+    ).one_or_none()
+    return None if found is None else Free(*found)
+
+
+def others_wait(session: Session, job_id: str) -> bool:
+    """Whether another job has a unit that is free and no worker at all."""
+    waiting = select(Unit.id).where(is_free(), Unit.job_id != job_id, ~at_work(literal(1)).exists())
+    return session.scalar(waiting.limit(1)) is not None
+
+
+def claim(session: Session, unit_id: int, token: str, lease_seconds: float) -> Unit | None:
+    """Take the unit for one leg under a fresh token; None if it is not free."""
+    claimed = changed(
+        session,
+        update(Unit)
+        .where(Unit.id == unit_id, is_free())
+        .values(status="running", token=token, lease_until=now() + lease_seconds, attempts=Unit.attempts + 1),
+    )
+    if not claimed:
+        return None
+    unit = session.get_one(Unit, unit_id, populate_existing=True)
+    changed(session, update(Job).where(Job.id == unit.job_id).values(claimed_at=now()))
+    run = run_of(unit)
+    started = func.coalesce(run.table.started_at, now())
+    changed(session, run.update(("queued",)).values(status="running", started_at=started))
+    return unit
+
+
+def run_of(unit: Unit) -> Run:
+    """The run that a unit works for."""
+    return Run(unit.job_id, unit.side)
+
+
+def renew(session: Session, unit_id: int, token: str, lease_seconds: float) -> bool:
+    """Extend the lease; False if the leg must stop, its lease lost or its job ended or paused.
+
+    A leg that stops for its job's sake holds its lease on, so that it can save once more.
+    """
+    held = changed(session, held_by(unit_id, token).values(lease_until=now() + lease_seconds))
+    return bool(held) and goes_on(session, unit_id)
+
+
+def is_held(session: Session, unit_id: int, token: str) -> bool:
+    """Whether the leg with this token holds the unit and its run is live, as `renew` says, but without a write."""
+    held = select(Unit.id).where(Unit.id == unit_id, Unit.token == token, Unit.status == "running", is_live())
+    return session.scalar(held) is not None
+
+
+def saved(
+    session: Session,
+    unit_id: int,
+    token: str,
+    lease_seconds: float,
+    n_sweeps: int,
+    n_categories: int | None,
+    sweeps_per_second: float | None,
+    digest: str | None = None,
+    n_steps: int | None = None,
+    seconds: float | None = None,
+) -> bool:
+    """Note a leg's progress and extend its lease; False if its run is not live, so that it must stop.
+
+    `digest` is that of the chain's states or the unit's steps up to here, `n_steps` how many steps there are, `seconds`
+    how long all legs of the unit have worked; None leaves the last one. The fence of every write of a leg: call it
+    first in the transaction that writes. Raises LeaseLost, which undoes the transaction, if the unit is no longer
+    held under this token.
+    """
+    held = changed(
+        session,
+        held_by(unit_id, token).values(
+            lease_until=now() + lease_seconds,
+            attempts=0,
+            error=None,
+            n_sweeps=n_sweeps,
+            n_categories=n_categories,
+            sweeps_per_second=sweeps_per_second,
+            digest=Unit.digest if digest is None else digest,
+            n_steps=Unit.n_steps if n_steps is None else n_steps,
+            seconds=Unit.seconds if seconds is None else seconds,
+        ),
+    )
+    if not held:
+        raise LeaseLost(f"unit {unit_id} is no longer held under {token}")
+    return goes_on(session, unit_id)
+
+
+def release(session: Session, unit_id: int, token: str) -> bool:
+    """End a leg and make its unit ready for the next one; True if it waits for a worker now.
+
+    False too if the unit is no longer held under this token: so it is always safe to call. A leg that
+    ends in order, saved or not, is no failed attempt: a worker may be stopped as often as one likes.
+    """
+    released = changed(
+        session,
+        held_by(unit_id, token).values(
+            status="ready",
+            token=None,
+            lease_until=now() + CALL_SECONDS,
+            attempts=case((Unit.attempts > 0, Unit.attempts - 1), else_=0),
+        ),
+    )
+    return bool(released) and goes_on(session, unit_id)
+
+
+def finish(session: Session, unit_id: int, token: str, seconds: float | None = None) -> list[int]:
+    """End the last leg of a unit; returns the ids of the units that are ready now and call for workers.
+
+    All chains follow encode or what a model has in between, conclude follows the last chain, and after conclude
+    the run has succeeded. A power test is a single unit. `seconds` are those of `saved`.
+    Raises LeaseLost, which undoes the transaction, if the unit is no longer held under this token, or
+    if it ends a run that is not live: an answer comes neither after the end nor under a pause.
+    """
+    worked = Unit.seconds if seconds is None else seconds
+    done = session.execute(
+        held_by(unit_id, token)
+        .values(status="done", token=None, lease_until=None, attempts=0, error=None, seconds=worked)
+        .returning(Unit.job_id, Unit.kind, Unit.side),
+    ).one_or_none()
+    if done is None:
+        raise LeaseLost(f"unit {unit_id} is no longer held under {token}")
+    run = Run(done.job_id, done.side)
+    if done.kind in LAST:
+        if not end_run(session, run, "succeeded"):
+            raise LeaseLost(f"{run} was stopped before its {done.kind} was done")
+        if run.side == EXTENSION:
+            settle_extension(session, run)
+        return []
+    # Chains that finish at once pass here one by one, so that the last one sees all others done.
+    session.execute(select(Job.id).where(Job.id == done.job_id).with_for_update(key_share=True))
+    ready = make_ready(session, done.job_id, done.kind)
+    return ready if goes_on(session, unit_id) else []
+
+
+def settle_extension(session: Session, run: Run) -> None:
+    """An extension that has succeeded is part of the job: as if it had been submitted with all these sweeps."""
+    job = session.get_one(Job, run.job_id, populate_existing=True)
+    sweeps = session.scalars(select(SideRun.sweeps).where(run.is_mine)).one()
+    changed(session, update(Job).where(Job.id == job.id).values(settings={**job.settings, "sweeps": sweeps}))
+    changed(session, update(Unit).where(Unit.job_id == job.id, Unit.side == run.side).values(side=None))
+
+
+def make_ready(session: Session, job_id: str, kind: str) -> list[int]:
+    """Make the units ready that waited for all units of a kind, those of the next kind that the job has.
+
+    Returns their ids.
+    """
+    other = aliased(Unit)
+    kinds = set(session.scalars(select(Unit.kind).where(Unit.job_id == job_id).distinct()))
+    following = next(after for after in KINDS[KINDS.index(kind) + 1 :] if after in kinds)
+    unfinished = select(other.id).where(other.job_id == job_id, other.kind == kind, other.status != "done")
+    ready = session.scalars(
+        update(Unit)
+        .where(Unit.job_id == job_id, Unit.kind == following, Unit.status == "waiting", ~unfinished.exists())
+        .values(status="ready", lease_until=now() + CALL_SECONDS)
+        .returning(Unit.id)
+        .execution_options(synchronize_session=False)
+    )
+    return sorted(ready)
+
+
+def fail(session: Session, unit_id: int, token: str, error: str) -> None:
+    """Keep a leg's error with its unit and fail its run, unless that has been stopped.
+
+    The unit is ready again, for a resume. A leg that has lost its lease fails nothing.
+    """
+    error = error.replace("\0", "\N{REPLACEMENT CHARACTER}")  # PostgreSQL stores no NUL
+    failed = session.execute(
+        held_by(unit_id, token)
+        .values(status="ready", token=None, lease_until=now() + CALL_SECONDS, error=error)
+        .returning(Unit.job_id, Unit.side)
+    ).one_or_none()
+    if failed is not None:
+        end_run(session, Run(*failed), "failed", error)
+
+
+def refuse(session: Session, unit_id: int, error: str) -> None:
+    """Fail the run of a unit that cannot even be read, with the reason."""
+    run = Run(*session.execute(select(Unit.job_id, Unit.side).where(Unit.id == unit_id)).one())
+    changed(session, update(Unit).where(Unit.id == unit_id).values(status="ready", token=None, error=error))
+    end_run(session, run, "failed", error)
+
+
+def note(session: Session, unit_id: int, token: str, reason: str) -> None:
+    """Say why the leg that holds a unit does not get on; its next save takes that back."""
+    error = WAITS + reason.replace("\0", "\N{REPLACEMENT CHARACTER}")
+    changed(session, held_by(unit_id, token).values(error=error))
+
+
+def make_due(session: Session, unit_ids: Sequence[int]) -> None:
+    """Let ready units that could not call for a worker call again with whoever reaps next."""
+    changed(session, update(Unit).where(Unit.id.in_(unit_ids), Unit.status == "ready").values(lease_until=now() - 1))
+
+
+def reap(session: Session) -> list[int]:
+    """Free the units of live runs whose time is up; returns the ids of those that call for a worker.
+
+    A running unit lost its leg, a ready one its message. Any number of reapers may run at once: each
+    unit goes to the one whose UPDATE met it first. A unit claimed too often without a save fails its run.
+    """
+    late = and_(Unit.status.in_(("ready", "running")), Unit.lease_until < now())
+    overdue = session.scalars(
+        select(Unit).where(late, is_live()).order_by(Unit.id), execution_options={"populate_existing": True}
+    ).all()
+    freed = [
+        unit
+        for unit in overdue
+        if changed(
+            session,
+            update(Unit)
+            .where(Unit.id == unit.id, late)
+            .values(status="ready", token=None, lease_until=now() + CALL_SECONDS),
+        )
+    ]
+    poison = {run_of(unit): unit for unit in freed if unit.status == "running" and unit.attempts >= MAX_ATTEMPTS}
+    for run, unit in sorted(poison.items(), key=lambda item: item[1].id):
+        end_run(session, run, "failed", poisonous(unit))
+    return [unit.id for unit in freed if run_of(unit) not in poison]
+
+
+def poisonous(unit: Unit) -> str:
+    """Why a unit's job is given up, as its owner reads it."""
+    name = unit.kind if unit.chain is None else f"{unit.kind} {unit.chain}"
+    last = unit.error or "none was told, so its workers were killed or died, perhaps for want of memory"
+    return f"{name} (unit {unit.id}) was claimed {unit.attempts} times without a save; its last error: {last}"
+
+
+def end_run(session: Session, run: Run, status: str, error: str | None = None, among: Sequence[str] = LIVE) -> bool:
+    """End a run that is in one of the states; False if it is not."""
+    return bool(changed(session, run.update(among).values(status=status, error=error, finished_at=now())))
+
+
+def goes_on(session: Session, unit_id: int) -> bool:
+    """Whether the unit's run is queued or running."""
+    return session.scalar(select(Unit.id).where(Unit.id == unit_id, is_live())) is not None
+
+
+def held_by(unit_id: int, token: str) -> Update:
+    """An UPDATE of the unit that meets it only while the leg with this token holds it."""
+    return (
+        update(Unit)
+        .where(Unit.id == unit_id, Unit.token == token, Unit.status == "running")
+        .execution_options(synchronize_session=False)
+    )
+
+
+def changed(session: Session, statement: Update | Delete) -> int:
+    """How many rows the statement met. Objects of the session are not touched."""
+    result: Any = session.execute(statement, execution_options={"synchronize_session": False})
+    return int(result.rowcount)

@@ -1,0 +1,228 @@
+"""Jobs and their units, from submit to the end: everything that changes a status.
+
+    run:   queued -> running -> succeeded | failed | cancelled
+           queued | running -> paused by pause, paused -> cancelled by cancel
+           paused | cancelled | failed -> queued by resume
+    unit:  waiting -> ready -> running -> done;  running -> ready when a leg ends or its lease runs out
+           a chain's done -> ready and conclude's done -> waiting by extend; begin_power_test adds `power`
+
+A job has a main run, whose status is the job's, and may have side runs once it has succeeded: an extension and a
+power test, each with a status of its own. What becomes of them changes neither the job nor what it answered.
+
+A unit's status tells how far its work is, whatever becomes of its run: under a run that has ended or is
+paused a unit keeps its status, but nobody claims it. So a resumed run goes on from where it was.
+
+What owners ask for stands here; what legs and reapers do stands in app.core.leases. On PostgreSQL rows are locked in
+one order, units by id, then their job, then its side run, so that no two of these functions wait for each other.
+Nothing in either commits: the caller does, and calls for workers for the returned unit ids afterwards.
+"""
+
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import case, or_, select, update
+from sqlalchemy.orm import Session
+
+from app.core.db import now
+from app.core.errors import (
+    CorpusNotFound,
+    JobFinished,
+    JobNotExtendable,
+    JobNotFound,
+    JobNotPausable,
+    JobNotResumable,
+    JobNotTestable,
+    SideRunNotFound,
+)
+from app.core.leases import CALL_SECONDS, EXTENSION, LIVE, POWER, Run, changed, end_run
+from app.core.tables import MAX_SWEEPS, Corpus, Encoding, Job, SideRun, Unit, is_visible
+
+# Kinds of units between encode and the chains, one unit of each, by model.
+PREPARATIONS: dict[str, tuple[str, ...]] = {"lbpl-ntm": (), "calibrated": ("atoms", "calibrate")}
+AUDITING = ("calibrated",)  # models that look whether labels are right
+WITH_TOPICS = ("calibrated",)  # models that tell the topics of their categories
+TESTABLE = ("calibrated",)  # models whose power can be tested
+MIN_KNOWN = 2  # categories that a job must know for that: hide the only one, and nothing says how fine to be
+UNFINISHED = (*LIVE, "paused")
+RESUMABLE = ("paused", "failed", "cancelled")
+
+
+def submit(session: Session, corpus_id: str, settings: Mapping[str, Any]) -> tuple[Job, list[int]]:
+    """Queue a job over the corpus as it is now; returns the job and the unit ids that call for workers.
+
+    `settings["model"]` and `settings["chains"]` say which units there are. Raises CorpusNotFound.
+    """
+    # The shared lock keeps the corpus from being deleted between this look and the commit.
+    version = session.scalar(
+        select(Corpus.version)
+        .where(Corpus.id == corpus_id, Corpus.deleted_at.is_(None))
+        .with_for_update(read=True, key_share=True)
+    )
+    if version is None:
+        raise CorpusNotFound(f"there is no corpus {corpus_id}")
+    job = Job(
+        id=str(uuid.uuid4()), corpus_id=corpus_id, corpus_version=version, settings=dict(settings), status="queued"
+    )
+    session.add(job)
+    session.flush()
+    encode = Unit(job_id=job.id, kind="encode", status="ready", lease_until=now() + CALL_SECONDS)
+    before = [Unit(job_id=job.id, kind=kind, status="waiting") for kind in PREPARATIONS[settings["model"]]]
+    chains = [Unit(job_id=job.id, kind="chain", chain=c, status="waiting") for c in range(settings["chains"])]
+    session.add_all([encode, *before, *chains, Unit(job_id=job.id, kind="conclude", status="waiting")])
+    session.flush()
+    return job, [encode.id]
+
+
+def pause(session: Session, run: Run) -> Job:
+    """Pause a live run; its legs stop within a sweep and keep what they have. Returns its job.
+
+    Raises JobNotFound, SideRunNotFound, or JobNotPausable if it is paused or has ended.
+    """
+    paused = changed(session, run.update(LIVE).values(status="paused"))
+    job, status = find_run(session, run)
+    if not paused:
+        raise JobNotPausable(f"{run} is {status}, neither queued nor running")
+    return job
+
+
+def cancel(session: Session, run: Run) -> Job:
+    """Cancel a run, live or paused; its legs stop within a sweep and keep what they have. Returns its job.
+
+    Raises JobNotFound, SideRunNotFound, or JobFinished if it has already ended.
+    """
+    cancelled = end_run(session, run, "cancelled", among=UNFINISHED)
+    job, status = find_run(session, run)
+    if not cancelled:
+        raise JobFinished(f"{run} has already ended: {status}")
+    return job
+
+
+def resume(session: Session, run: Run) -> tuple[Job, list[int]]:
+    """Queue a paused, cancelled or failed run again, to go on from where it was.
+
+    Returns its job and the unit ids that call for workers. A leg that still winds down keeps its unit: it goes on
+    if it has not yet seen the run stop, or else its release lets another claim it. Should it be dead, its lease
+    runs out. Attempts are counted from the start. Raises JobNotFound, SideRunNotFound, or JobNotResumable for a run
+    that is live or has succeeded.
+    """
+    is_part = Unit.side.is_(None) if run.side is None else Unit.side == run.side
+    unit_ids = list(
+        session.scalars(
+            select(Unit.id)
+            .where(Unit.job_id == run.job_id, is_part, Unit.status.in_(("ready", "running")))
+            .order_by(Unit.id)
+            .with_for_update()
+        )
+    )
+    changed(
+        session,
+        update(Unit)
+        .where(Unit.id.in_(unit_ids))
+        .values(
+            attempts=0,
+            lease_until=case((Unit.status == "ready", now() + CALL_SECONDS), else_=Unit.lease_until),
+        ),
+    )
+    resumed = changed(session, run.update(RESUMABLE).values(status="queued", error=None, finished_at=None))
+    job, status = find_run(session, run)
+    if not resumed:
+        raise JobNotResumable(f"{run} is {status}, neither paused nor cancelled nor failed")
+    return job, unit_ids
+
+
+def extend(session: Session, job_id: str, sweeps: int) -> tuple[Job, list[int]]:
+    """Begin an extension of a succeeded job: more sweeps of each chain.
+
+    Returns the job and the unit ids that call for workers. Chains go on from where they were and the burn-in stays,
+    so the job ends as if it had been submitted with all its sweeps. Raises JobNotFound, or JobNotExtendable for a job
+    that has not succeeded, is being extended, or would have too many sweeps.
+    """
+    units = select(Unit.id).where(Unit.job_id == job_id, Unit.kind.in_(("chain", "conclude")))
+    # Locked before the job, as everywhere; of two that extend at once the second waits here.
+    session.execute(units.order_by(Unit.id).with_for_update())
+    job = find_job(session, job_id)
+    total = job.settings["sweeps"] + sweeps
+    if total > MAX_SWEEPS:
+        raise JobNotExtendable(f"job {job_id} would have {total} sweeps, more than {MAX_SWEEPS}")
+    if job.status != "succeeded":
+        raise JobNotExtendable(f"job {job_id} is {job.status}; only a succeeded job can be extended")
+    side = session.get(SideRun, (job_id, EXTENSION), populate_existing=True)
+    if side is not None and side.status != "succeeded":
+        raise JobNotExtendable(f"an extension of job {job_id} is {side.status}: resume it, or wait for its end")
+    if side is not None:
+        session.delete(side)
+        session.flush()
+    session.add(SideRun(job_id=job_id, kind=EXTENSION, status="queued", sweeps=total))
+    is_chain = Unit.kind == "chain"
+    changed(
+        session,
+        update(Unit)
+        .where(Unit.id.in_(units), Unit.status == "done")
+        .values(
+            side=EXTENSION,
+            status=case((is_chain, "ready"), else_="waiting"),
+            lease_until=case((is_chain, now() + CALL_SECONDS), else_=None),
+        ),
+    )
+    session.flush()
+    chains = session.scalars(units.where(is_chain).order_by(Unit.id))
+    return find_job(session, job_id), list(chains)
+
+
+def begin_power_test(session: Session, job_id: str) -> tuple[Job, list[int]]:
+    """Begin a test of a succeeded job's power, or go on with one that has stopped.
+
+    Returns the job and the unit ids that call for workers; none if the test is under way or done. The test belongs
+    to labels and settings: no extension undoes it. Raises JobNotFound, or JobNotTestable for a job that has not
+    succeeded, has another model or knows too little.
+    """
+    # Locked, so that of two who ask at once the second sees what the first one did.
+    session.execute(select(Job.id).where(Job.id == job_id).with_for_update())
+    job = find_job(session, job_id)
+    if job.settings["model"] not in TESTABLE:
+        raise JobNotTestable(f"job {job_id} has the model {job.settings['model']}; only a calibrated job can be tested")
+    if job.status != "succeeded":
+        raise JobNotTestable(f"job {job_id} is {job.status}; only a succeeded job can be tested")
+    n_known = session.scalar(select(Encoding.n_known).where(Encoding.id == job.encoding_id)) or 0
+    if n_known < MIN_KNOWN:
+        raise JobNotTestable(
+            f"job {job_id} has too few known categories, {n_known}: to hide one of them takes {MIN_KNOWN}"
+        )
+    side = session.get(SideRun, (job_id, POWER), populate_existing=True)
+    if side is None:
+        unit = Unit(job_id=job_id, kind="power", side=POWER, status="ready", lease_until=now() + CALL_SECONDS)
+        session.add_all([SideRun(job_id=job_id, kind=POWER, status="queued"), unit])
+        session.flush()
+        return job, [unit.id]
+    return resume(session, Run(job_id, POWER)) if side.status in RESUMABLE else (job, [])
+
+
+def find_run(session: Session, run: Run) -> tuple[Job, str]:
+    """The job of a run as it is now, and the run's status. Raises JobNotFound, SideRunNotFound."""
+    job = find_job(session, run.job_id)
+    status = session.scalar(select(run.table.status).where(run.is_mine))
+    if status is None:
+        raise SideRunNotFound(f"there is no {run.side} of job {run.job_id}")
+    return job, status
+
+
+def side_runs(session: Session, job_id: str) -> Sequence[SideRun]:
+    """The side runs of a job."""
+    return session.scalars(select(SideRun).where(SideRun.job_id == job_id)).all()
+
+
+def unfinished_job(session: Session, corpus_id: str) -> str | None:
+    """The id of a job over the corpus that has not ended, or of which a side run has not; None if all have."""
+    side = select(SideRun.job_id).where(SideRun.job_id == Job.id, SideRun.status.in_(UNFINISHED))
+    is_unfinished = or_(Job.status.in_(UNFINISHED), side.exists())
+    return session.scalar(select(Job.id).where(Job.corpus_id == corpus_id, is_unfinished).limit(1))
+
+
+def find_job(session: Session, job_id: str) -> Job:
+    """The job as it is now. Raises JobNotFound, also if its corpus has been deleted."""
+    visible = select(Job).where(Job.id == job_id, is_visible(Job.corpus_id))
+    job = session.scalar(visible.execution_options(populate_existing=True))
+    if job is None:
+        raise JobNotFound(f"there is no job {job_id}")
+    return job

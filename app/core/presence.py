@@ -1,0 +1,31 @@
+"""Which workers live, as far as the database knows."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import delete, select
+from sqlalchemy.orm import Session
+
+from app.core.db import now, upsert
+from app.core.settings import Settings
+from app.core.tables import Worker
+
+FORGOTTEN_SECONDS = 86_400.0  # a worker unseen for so long is not coming back under its name
+
+
+def seen(session: Session, name: str, note: str | None = None) -> None:
+    """Record that the worker lives, and perhaps why it takes no work yet; forget those last seen a day ago."""
+    told = {"seen_at": now(), "note": note}
+    recorded = upsert(session, Worker).values(name=name, **told)
+    session.execute(recorded.on_conflict_do_update(index_elements=[Worker.name], set_=told))
+    session.execute(delete(Worker).where(Worker.seen_at < now() - FORGOTTEN_SECONDS))
+
+
+def alive(session: Session, settings: Settings) -> int:
+    """How many workers were seen recently: each says so every `reap_seconds`; two missed heartbeats are tolerated."""
+    return len(notes(session, settings))
+
+
+def notes(session: Session, settings: Settings) -> Sequence[str | None]:
+    """Of each worker seen recently, why it takes no work yet; None for those that do."""
+    since = now() - (3 * settings.reap_seconds + 1)
+    return session.scalars(select(Worker.note).where(Worker.seen_at > since)).all()

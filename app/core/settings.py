@@ -1,0 +1,132 @@
+"""What an operator may set, each by an environment variable NEWFOUND_<NAME>; `app.processes.environment` reads them."""
+
+import re
+from pathlib import Path
+from typing import Self
+from urllib.parse import urlsplit
+
+from pydantic import Field, field_validator, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
+
+PREFIX = "NEWFOUND_"
+DRIVERS = {"sqlite": "pysqlite", "postgresql": "psycopg"}  # of databases
+TRANSPORTS = ("filesystem", "redis", "rediss")  # of brokers
+
+# Lists with commas: `*`, names, `*.` before a name, addresses (IPv6 with or without brackets), networks.
+HOST = r"(\*|(\*\.)?[\w-]+(\.[\w-]+)*|\[?[0-9A-Fa-f]*:[0-9A-Fa-f]*:[0-9A-Fa-f:.]*\]?)"
+HOSTS = rf"^ *({HOST}( *, *{HOST})*)? *$"
+ADDRESS = r"(\*|[0-9A-Fa-f:.]+(/[0-9]+)?)"
+ADDRESSES = rf"^ *({ADDRESS}( *, *{ADDRESS})*)? *$"
+
+
+class Settings(BaseSettings):
+    """The service's settings; times are in seconds, sizes in bytes."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, frozen=True, allow_inf_nan=False)
+
+    data_folder: Path = Path("data")
+    database_url: str | None = None  # default: an SQLite file in the data folder
+    broker_url: str | None = None  # default: files in the data folder
+
+    host: str = "127.0.0.1"
+    port: int = Field(default=8000, ge=1, le=65535)
+    trusted_hosts: str = Field(default="", pattern=HOSTS)  # besides localhost and the host above; `app.http.hosts`
+    root_path: str = Field(default="", pattern=r"^(/[\w.~-]+)*$")  # of the service behind a proxy, such as /newfound
+    forwarded_allow_ips: str = Field(default="", pattern=ADDRESSES)  # proxies whose X-Forwarded-* headers are believed
+    client_seconds: float = Field(default=30.0, gt=0)  # a client that is silent for so long is cut off
+    max_connections: int = Field(default=1_000, ge=1)
+    workers: int = Field(default=2, ge=1)
+    threads: int = Field(default=1, ge=1)  # of a worker, for the sweeps of its leg; no result depends on it
+
+    lease_seconds: float = Field(default=60.0, gt=0)  # a unit without a sign of life for so long is taken over
+    heartbeat_seconds: float = Field(default=15.0, gt=0)
+    reap_seconds: float = Field(default=10.0, gt=0)
+    leg_seconds: float = Field(default=60.0, gt=0)  # then a worker turns to the next unit in the queue
+    save_seconds: float = Field(default=2.0, gt=0)
+
+    encodings_folder: Path | None = None  # default: in the data folder; where workers map encoded corpora from
+    max_encodings_bytes: int = Field(default=2**35, ge=0)  # there; the last one stays whatever its size
+
+    max_live_jobs: int = Field(default=500, ge=1)  # queued or running at once, side runs included
+    max_live_units: int = Field(default=10_000, ge=1)  # of work that these jobs still have to do
+    max_job_seconds: float = Field(default=1e6, gt=0)  # of work of one worker, by the forecast
+    max_job_bytes: int = Field(default=2**35, ge=1)  # memory of a worker, by the forecast
+
+    max_upload_bytes: int = Field(default=2**30, ge=1)
+    max_document_bytes: int = Field(default=2**20, ge=1)
+    min_free_bytes: int = Field(default=2**28, ge=0)  # on the disk of an embedded database, and of encoded corpora
+
+    @field_validator("database_url")
+    @classmethod
+    def check_database_url(cls, value: str | None) -> str | None:
+        """Refuse what is no URL of a database that Newfound runs on. No message shows it: it may hold a secret."""
+        if value is None:
+            return None
+        try:
+            url = make_url(value)
+        except (ArgumentError, ValueError):
+            raise ValueError("it is no URL such as postgresql+psycopg://USER:SECRET@HOST/DATABASE") from None
+        if url.get_backend_name() not in DRIVERS:
+            raise ValueError(f"it names {url.drivername}; Newfound runs on postgresql+psycopg:// and sqlite:///")
+        driver = DRIVERS[url.get_backend_name()]
+        if "+" in url.drivername and url.get_driver_name() != driver:
+            raise ValueError(f"it names {url.drivername}; the driver must be {url.get_backend_name()}+{driver}")
+        if url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:"):
+            raise ValueError("it names no file: the processes of the service share one, as in sqlite:////path/to/file")
+        if url.get_backend_name() == "sqlite" and url.query:
+            raise ValueError(f"SQLite takes no parameters here: {', '.join(url.query)}")
+        return value
+
+    @field_validator("broker_url")
+    @classmethod
+    def check_broker_url(cls, value: str | None) -> str | None:
+        """Refuse what is no URL of a broker that Newfound runs on. No message shows it: it may hold a secret."""
+        if value is None:
+            return None
+        scheme = value.partition(":")[0]
+        if scheme not in TRANSPORTS:
+            known = ", ".join(f"{transport}://" for transport in TRANSPORTS)
+            raise ValueError(f"its transport must be one of {known}")
+        try:
+            url = urlsplit(value)
+            is_well_formed = url.port is None or url.port > 0
+            is_well_formed &= re.fullmatch(r"/?\d*", url.path) is not None and value.startswith(f"{scheme}://")
+        except ValueError:  # a port that is no number
+            is_well_formed = False
+        if not is_well_formed:
+            raise ValueError("it is no URL such as redis://:SECRET@HOST:6379/0, or filesystem:// for the data folder")
+        return value
+
+    @model_validator(mode="after")
+    def check_times(self) -> Self:
+        """A lease must outlast what renews it, or workers take each other's units away all the time."""
+        for name in ("heartbeat_seconds", "save_seconds"):
+            seconds = getattr(self, name)
+            if seconds >= self.lease_seconds:
+                raise ValueError(
+                    f"{PREFIX}{name.upper()}: {seconds:g} should be less than {PREFIX}LEASE_SECONDS, "
+                    f"which is {self.lease_seconds:g}"
+                )
+        return self
+
+    @property
+    def database(self) -> str:
+        """URL of the database."""
+        return self.database_url or f"sqlite:///{self.data_folder.absolute() / 'newfound.db'}"
+
+    @property
+    def broker(self) -> str:
+        """URL of the broker."""
+        return self.broker_url or "filesystem://"
+
+    @property
+    def encodings(self) -> Path:
+        """Where a host keeps the encoded corpora that its workers use."""
+        return (self.encodings_folder or self.data_folder / "encodings").absolute()
+
+    @property
+    def broker_folder(self) -> Path:
+        """Where the filesystem broker keeps its messages."""
+        return self.data_folder.absolute() / "broker"

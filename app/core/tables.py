@@ -1,0 +1,364 @@
+"""The tables, all of them. Times are seconds since 1970 by the database's clock."""
+
+from typing import Any, ClassVar
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    ColumnElement,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Text,
+    UniqueConstraint,
+    select,
+    text,
+)
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+from app.core.db import now
+
+MAX_NAME = 200  # characters of a corpus name or a label
+MAX_KEY = 500  # characters
+MAX_SWEEPS = 1_000_000  # of a chain
+
+# SQLite numbers rows by itself only in a column of type INTEGER, which holds 64 bits there.
+RowId = BigInteger().with_variant(Integer(), "sqlite")
+
+
+def parent(column: str, **options: Any) -> Mapped[Any]:
+    """A column that refers to a row and goes when that row goes."""
+    return mapped_column(ForeignKey(column, ondelete="CASCADE"), **options)
+
+
+class Base(DeclarativeBase):
+    """What all tables share: names for constraints, so that migrations can speak of them."""
+
+    metadata = MetaData(
+        naming_convention={
+            "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_name)s",
+            "pk": "pk_%(table_name)s",
+        }
+    )
+    type_annotation_map: ClassVar[dict[Any, Any]] = {
+        str: Text,
+        float: Double,
+        bytes: LargeBinary,
+        dict[str, Any]: JSON,
+        list[Any]: JSON,
+    }
+
+
+class Corpus(Base):
+    """Documents under one name; grows by batches, each with a version of its own."""
+
+    __tablename__ = "corpora"
+
+    id: Mapped[str] = mapped_column(String(36), primary_key=True)
+    name: Mapped[str] = mapped_column(String(MAX_NAME))
+    # A batch of documents bumps the version in the transaction that inserts them. The row's lock puts
+    # batches in order: once version v is visible, so is every document with a version up to v.
+    version: Mapped[int] = mapped_column(default=0)
+    created_at: Mapped[float] = mapped_column(default=now())
+    deleted_at: Mapped[float | None]  # since then nobody sees it, while its rows are taken out a few at a time
+
+    __table_args__ = (Index(None, "created_at", "id"),)
+
+
+def is_visible(corpus_id: Any) -> ColumnElement[bool]:
+    """The condition, in SQL, that the corpus with this id is there and nobody has deleted it."""
+    return select(Corpus.id).where(Corpus.id == corpus_id, Corpus.deleted_at.is_(None)).exists()
+
+
+IS_EMPTY = text("text = ''")  # of a document, in the letters that its index has
+
+
+class Document(Base):
+    """One text, labeled or not; never changed once it is here."""
+
+    __tablename__ = "documents"
+
+    id: Mapped[int] = mapped_column(RowId, primary_key=True)
+    corpus_id: Mapped[str] = parent("corpora.id")
+    version: Mapped[int]  # of the corpus, when the document came
+    key: Mapped[str] = mapped_column(String(MAX_KEY))
+    text: Mapped[str]
+    label: Mapped[str | None] = mapped_column(String(MAX_NAME))
+    # Of an upload with an idempotency key, while that is kept: a line that is here is not taken in again.
+    upload_id: Mapped[int | None] = mapped_column(ForeignKey("idempotent_requests.id", ondelete="SET NULL"))
+    line: Mapped[int | None]
+
+    __table_args__ = (
+        UniqueConstraint("corpus_id", "key"),
+        Index(None, "corpus_id", "id"),
+        Index(None, "corpus_id", "label"),  # counts read this one alone, and the next
+        Index("ix_documents_empty", "corpus_id", sqlite_where=IS_EMPTY, postgresql_where=IS_EMPTY),
+        Index(None, "upload_id", "line", unique=True),
+    )
+
+
+class Encoding(Base):
+    """A corpus version as token arrays under some text options; shared by chains and jobs."""
+
+    __tablename__ = "encodings"
+
+    id: Mapped[int] = mapped_column(RowId, primary_key=True)
+    corpus_id: Mapped[str] = parent("corpora.id")
+    corpus_version: Mapped[int]
+    options: Mapped[str]  # canonical JSON
+    n_documents: Mapped[int]
+    n_tokens: Mapped[int] = mapped_column(BigInteger)
+    n_words: Mapped[int]
+    n_known: Mapped[int]
+    vocabulary: Mapped[list[Any]]
+    categories: Mapped[list[Any]]  # names of the known categories, in index order
+    digest: Mapped[str | None] = mapped_column(String(64))  # SHA-256, in hex, of all parts; null until all are here
+
+    __table_args__ = (UniqueConstraint("corpus_id", "corpus_version", "options"),)
+
+
+class EncodingPart(Base):
+    """A piece of an encoded corpus, compressed: no value of a database holds all of a large one."""
+
+    __tablename__ = "encoding_parts"
+
+    encoding_id: Mapped[int] = parent("encodings.id", primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)  # from 0, without a gap
+    data: Mapped[bytes]  # less than 8 MiB
+
+
+class AtomRun(Base):
+    """One run of atoms over the words of a corpus; shared by all jobs with the same words, options and seed."""
+
+    __tablename__ = "atom_runs"
+
+    corpus_id: Mapped[str] = parent("corpora.id", primary_key=True)
+    words_digest: Mapped[str] = mapped_column(String(64), primary_key=True)  # SHA-256 of words alone, without labels
+    options: Mapped[str] = mapped_column(primary_key=True)  # canonical JSON
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)  # from 0
+    data: Mapped[bytes]
+
+
+class Job(Base):
+    """One categorization of a corpus version. Its status changes in lifecycle.py and leases.py alone."""
+
+    __tablename__ = "jobs"
+
+    id: Mapped[str] = mapped_column(String(36), primary_key=True)
+    corpus_id: Mapped[str] = parent("corpora.id", index=True)
+    corpus_version: Mapped[int]
+    settings: Mapped[dict[str, Any]]  # as JobIn.settings() has them
+    status: Mapped[str] = mapped_column(String(20))  # queued running paused succeeded failed cancelled
+    error: Mapped[str | None]
+    encoding_id: Mapped[int | None] = mapped_column(ForeignKey("encodings.id"), index=True)
+    created_at: Mapped[float] = mapped_column(default=now())
+    started_at: Mapped[float | None]
+    finished_at: Mapped[float | None]
+    claimed_at: Mapped[float | None]  # when a worker last turned to one of its units
+    edition: Mapped[int] = mapped_column(default=0, server_default="0")  # of the results that are read; 0: none
+
+    __table_args__ = (Index(None, "created_at", "id"),)
+
+
+class SideRun(Base):
+    """What a job that has succeeded does besides, with a state of its own: the job stays what it is.
+
+    Its status changes in lifecycle.py and leases.py alone.
+    """
+
+    __tablename__ = "side_runs"
+
+    job_id: Mapped[str] = parent("jobs.id", primary_key=True)
+    kind: Mapped[str] = mapped_column(String(20), primary_key=True)  # extension power
+    status: Mapped[str] = mapped_column(String(20))  # as those of jobs
+    error: Mapped[str | None]
+    sweeps: Mapped[int | None]  # of an extension: of each chain at its end
+    created_at: Mapped[float] = mapped_column(default=now())
+    started_at: Mapped[float | None]
+    finished_at: Mapped[float | None]
+
+
+class Unit(Base):
+    """A leasable piece of a job, and who holds it. Its status changes in lifecycle.py and leases.py alone."""
+
+    __tablename__ = "units"
+
+    id: Mapped[int] = mapped_column(RowId, primary_key=True)
+    job_id: Mapped[str] = parent("jobs.id")
+    kind: Mapped[str] = mapped_column(String(20))  # encode atoms calibrate chain conclude power
+    side: Mapped[str | None] = mapped_column(String(20))  # the kind of the side run that it belongs to now, if any
+    chain: Mapped[int | None]  # of a chain unit
+    status: Mapped[str] = mapped_column(String(20))  # waiting ready running done
+    token: Mapped[str | None] = mapped_column(String(100))  # of the leg that holds the unit
+    # Running: until when the leg holds it. Ready: when its message counts as lost.
+    lease_until: Mapped[float | None]
+    attempts: Mapped[int] = mapped_column(default=0)  # claims since the last save
+    n_sweeps: Mapped[int] = mapped_column(default=0)  # done; of stepwise units it is their steps
+    n_steps: Mapped[int | None]  # of stepwise units, how many there are, once a leg has saved
+    n_categories: Mapped[int | None]
+    sweeps_per_second: Mapped[float | None]
+    seconds: Mapped[float] = mapped_column(default=0.0, server_default="0")  # that its legs have worked
+    digest: Mapped[str | None] = mapped_column(String(64))  # of the states or steps so far, a hash chain in hex
+    error: Mapped[str | None]  # the last one since the last save
+
+    __table_args__ = (UniqueConstraint("job_id", "kind", "chain"), Index(None, "status", "lease_until"))
+
+
+class Draw(Base):
+    """What one sweep of a chain left in the trace."""
+
+    __tablename__ = "draws"
+
+    job_id: Mapped[str] = parent("jobs.id", primary_key=True)
+    chain: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    sweep: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    n_categories: Mapped[int]
+    n_new: Mapped[int]
+    n_new_with_documents: Mapped[int]
+    n_tables: Mapped[int | None]  # as alpha and gamma, of lbpl-ntm alone
+    alpha: Mapped[float | None]
+    gamma: Mapped[float | None]
+    log_joint: Mapped[float]
+    setting: Mapped[int | None]  # of a calibrated chain: under which of its settings the sweep went
+
+
+class Checkpoint(Base):
+    """The bytes from which a chain goes on."""
+
+    __tablename__ = "checkpoints"
+
+    id: Mapped[int] = mapped_column(RowId, primary_key=True)
+    unit_id: Mapped[int] = parent("units.id", index=True)
+    n_sweeps: Mapped[int]
+    data: Mapped[bytes]
+    created_at: Mapped[float] = mapped_column(default=now())
+
+
+class CalibrationStep(Base):
+    """What one step of a job's calibration found."""
+
+    __tablename__ = "calibration_steps"
+
+    job_id: Mapped[str] = parent("jobs.id", primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)  # from 0
+    data: Mapped[bytes]
+
+
+class PowerStep(Base):
+    """How one known category was found again when its labels were hidden."""
+
+    __tablename__ = "power_steps"
+
+    job_id: Mapped[str] = parent("jobs.id", primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)  # of the category in the encoding
+    data: Mapped[dict[str, Any]]  # found recall taken_for taken probability, as sampler.calibrated.power_test has them
+
+
+class Category(Base):
+    """One category of a job's answer."""
+
+    __tablename__ = "categories"
+
+    job_id: Mapped[str] = parent("jobs.id", primary_key=True)
+    edition: Mapped[int] = mapped_column(primary_key=True, autoincrement=False, default=1, server_default="1")
+    category: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    name: Mapped[str] = mapped_column(String(MAX_NAME))
+    known: Mapped[bool]
+    n_documents: Mapped[int]  # unlabeled documents answered with it
+    n_labeled: Mapped[int]
+    share: Mapped[float]
+    top_words: Mapped[list[Any]]  # [{"word": ..., "documents": ...}]
+    stability: Mapped[float | None]
+    topics: Mapped[list[Any] | None] = mapped_column(JSON(none_as_null=True))  # [{"topic": ..., "weight": ...}]
+
+
+class Topic(Base):
+    """A topic of a job's categories: a distribution over words."""
+
+    __tablename__ = "topics"
+
+    job_id: Mapped[str] = parent("jobs.id", primary_key=True)
+    edition: Mapped[int] = mapped_column(primary_key=True, autoincrement=False, default=1, server_default="1")
+    topic: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)  # from 0, by falling share
+    share: Mapped[float]  # of all tokens
+    top_words: Mapped[list[Any]]  # [{"word": ..., "probability": ...}]
+
+
+class Answer(Base):
+    """The category of one unlabeled document, or the reason why it has none."""
+
+    __tablename__ = "answers"
+
+    job_id: Mapped[str] = parent("jobs.id", primary_key=True)
+    edition: Mapped[int] = mapped_column(primary_key=True, autoincrement=False, default=1, server_default="1")
+    # Indexed for the sake of deleting a corpus: each document asks for its answers.
+    document_id: Mapped[int] = parent("documents.id", primary_key=True, index=True)
+    category: Mapped[int | None]
+    probability: Mapped[float | None]
+    runner_up: Mapped[int | None]
+    runner_up_probability: Mapped[float | None]
+    reason: Mapped[str | None]
+    stability: Mapped[float | None]
+
+    __table_args__ = (Index(None, "job_id", "edition", "category", "document_id"),)
+
+
+class Audit(Base):
+    """A labeled document whose label is doubtful."""
+
+    __tablename__ = "audits"
+
+    job_id: Mapped[str] = parent("jobs.id", primary_key=True)
+    edition: Mapped[int] = mapped_column(primary_key=True, autoincrement=False, default=1, server_default="1")
+    document_id: Mapped[int] = parent("documents.id", primary_key=True, index=True)  # as that of answers
+    category: Mapped[int]  # that the label names
+    probability: Mapped[float]  # of it, by what the other labels teach
+    suggested: Mapped[int | None]  # the most likely other one
+    suggested_probability: Mapped[float | None]
+
+    __table_args__ = (Index(None, "job_id", "edition", "probability", "document_id"),)
+
+
+class Summary(Base):
+    """What the chains of a job say together."""
+
+    __tablename__ = "summaries"
+
+    job_id: Mapped[str] = parent("jobs.id", primary_key=True)
+    edition: Mapped[int] = mapped_column(primary_key=True, autoincrement=False, default=1, server_default="1")
+    best_chain: Mapped[int | None]  # whose answers these are; null if all chains are pooled
+    data: Mapped[dict[str, Any]]  # n_new and n_new_with_documents: draws by value; diagnostics, calibration if any
+
+
+class Worker(Base):
+    """When a worker last said that it lives."""
+
+    __tablename__ = "workers"
+
+    name: Mapped[str] = mapped_column(String(MAX_NAME), primary_key=True)
+    seen_at: Mapped[float]
+    note: Mapped[str | None]  # why it takes no work yet
+
+
+class IdempotentRequest(Base):
+    """A request under a key of its client's, and the answer that a repeat gets; kept for a day."""
+
+    __tablename__ = "idempotent_requests"
+
+    id: Mapped[int] = mapped_column(RowId, primary_key=True)
+    scope: Mapped[str]  # method and path
+    key: Mapped[str] = mapped_column(String(MAX_NAME))
+    # Null while an upload is under way or broken off, as are the parts of the answer.
+    digest: Mapped[str | None] = mapped_column(String(64))  # SHA-256 of the body
+    status: Mapped[int | None]
+    headers: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    body: Mapped[str | None]
+    created_at: Mapped[float] = mapped_column(default=now(), index=True)
+
+    __table_args__ = (UniqueConstraint("scope", "key"),)

@@ -1,0 +1,255 @@
+"""What a job takes: seconds of each kind of unit and the memory of a worker, from the sizes of its corpus.
+
+Each function has the terms of the algorithm that it stands for, with constants that were fitted to the processor time
+of jobs on the reference machine, one thread of a 2 GHz server; tests/app/test_forecast.py keeps what was measured.
+A forecast may be wrong by a factor of two: what a job has shown of itself corrects it, see app.forecasts.completion.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from sampler.hyperparameters import CalibratedHyperparameters, Hyperparameters
+
+KINDS = ("encode", "atoms", "calibrate", "chain", "conclude", "power")  # of units, as they follow each other
+OVERHEAD = 0.05  # seconds of any unit: the corpus mapped, the kernels loaded, the first and the last transaction
+LANES = 32  # columns of categories or atoms are padded to a multiple
+KEPT_VARIANTS = 5  # weightings and smoothings that a chain has atoms for
+TOPIC_SWEEPS = 100  # of the topics of an answer
+POWER_SWEEPS = 20  # of the chain of a power test
+START_TOKENS = 300_000  # a chain of lbpl-ntm starts from a sample
+FAR = 1e6  # entries of a table that no cache holds
+
+IDLE_BYTES = 300_000_000  # of a worker that has loaded all kernels
+TOKEN_BYTES, DOCUMENT_BYTES = 45, 200  # of a corpus, its bags and a chain over it
+
+
+class Sizes(NamedTuple):
+    """How large a corpus is once it is encoded."""
+
+    n_documents: int
+    n_tokens: int
+    n_words: int
+    n_known: int
+
+    @property
+    def n_categories(self) -> int:
+        """Categories of an answer, as a guess: about as many new ones as known ones."""
+        return 2 * self.n_known + 2
+
+
+# A corpus of a middling size: for what is to be the same whatever the size.
+REFERENCE = Sizes(n_documents=5_000, n_tokens=500_000, n_words=10_000, n_known=8)
+
+
+class Work(NamedTuple):
+    """Seconds of one unit of a kind: `start` before its first sweep or step, then `part` for each of `n_parts`."""
+
+    start: float
+    part: float = 0.0
+    n_parts: int = 0
+
+    @property
+    def seconds(self) -> float:
+        """All of it."""
+        return self.start + self.n_parts * self.part
+
+    @property
+    def first(self) -> float:
+        """Until the first save."""
+        return self.start + min(self.n_parts, 1) * self.part
+
+
+class Forecast(NamedTuple):
+    """What a job takes."""
+
+    works: Mapping[str, Work]  # by kind of unit: of one unit
+    n_chains: int
+    peak_bytes: int  # of the worker that needs most memory
+
+    @property
+    def job_seconds(self) -> float:
+        """Seconds that one worker needs for a job, without a power test."""
+        return sum(self.seconds(kind) for kind in self.works if kind != "power")
+
+    def seconds(self, kind: str) -> float:
+        """Seconds that all units of a kind take one after another."""
+        return self.works[kind].seconds * (self.n_chains if kind == "chain" else 1)
+
+
+def forecast(sizes: Sizes, settings: Mapping[str, Any]) -> Forecast:
+    """What a job with these settings takes over a corpus of these sizes."""
+    if settings["model"] == "calibrated":
+        return calibrated(sizes, settings)
+    return lbpl_ntm(sizes, settings)
+
+
+def encode_share(settings: Mapping[str, Any]) -> float:
+    """The share that `encode` has of a job, by a corpus of REFERENCE sizes: its own are known when that is done."""
+    found = forecast(REFERENCE, settings)
+    return found.seconds("encode") / found.job_seconds
+
+
+def encode(sizes: Sizes) -> Work:
+    """Texts to tokens, and these sorted."""
+    return Work(OVERHEAD + 1.1e-6 * sizes.n_tokens)
+
+
+def padded(n: int) -> int:
+    """The number rounded up to whole lanes."""
+    return -(-n // LANES) * LANES
+
+
+# The paper's model.
+
+
+def lbpl_ntm(sizes: Sizes, settings: Mapping[str, Any]) -> Forecast:
+    """A job of LBPL-NTM: chains, and the answers of the best one."""
+    model = Hyperparameters(**settings["hyperparameters"])
+    is_collapsed = settings.get("kernel", "collapsed") == "collapsed"
+    sweep = (collapsed_sweep if is_collapsed else blocked_sweep)(sizes, model)
+    conclude = OVERHEAD + 2e-6 * sizes.n_documents + 1e-7 * sizes.n_tokens
+    works = {
+        "encode": encode(sizes),
+        "chain": Work(OVERHEAD + topic_start(sizes, model), sweep, settings["sweeps"]),
+        "conclude": Work(conclude),
+    }
+    per_topic = 4 * (2 if is_collapsed else 4) * sizes.n_words * model.n_topics
+    return Forecast(works, settings["chains"], corpus_bytes(sizes) + per_topic)
+
+
+def topic_start(sizes: Sizes, model: Hyperparameters) -> float:
+    """Topics of a sample, then categories of all documents."""
+    tokens = min(sizes.n_tokens, START_TOKENS)
+    return 0.4 + 6.5e-8 * tokens * model.n_topics + 1e-6 * sizes.n_documents * sizes.n_known
+
+
+def blocked_sweep(sizes: Sizes, model: Hyperparameters) -> float:
+    """Documents to categories, topics in bulk."""
+    of_documents = sizes.n_documents * (1.8e-7 + 3e-9 * padded(sizes.n_categories))
+    return 1.4e-3 + 1.05e-8 * sizes.n_tokens + 2.3e-9 * sizes.n_words * model.n_topics + of_documents
+
+
+def collapsed_sweep(sizes: Sizes, model: Hyperparameters) -> float:
+    """Token by token, with all topics and all categories weighed."""
+    tables = 2e-10 * sizes.n_words * model.n_topics
+    return 1e-3 + tables + sizes.n_tokens * (5e-8 + 1.2e-9 * model.n_topics + 4e-9 * sizes.n_categories)
+
+
+# The calibrated model.
+
+
+class Part(NamedTuple):
+    """The documents that atoms are sought in, and what of the constants makes their work."""
+
+    tokens: float
+    documents: float
+    words: int
+    constants: CalibratedHyperparameters
+
+    def pairs(self, n_atoms: int) -> float:
+        """Words of atoms that are compared with another atom: what joins what depends on all of these."""
+        return min(n_atoms * self.words, self.tokens) * n_atoms
+
+    @property
+    def n_visits(self) -> int:
+        """How often each document is visited at one smoothing."""
+        return self.constants.n_atom_sweeps
+
+    def far(self, n_atoms: int) -> float:
+        """How seldom a cache has the row of a word in a table of all words and atoms, from 0 to 1."""
+        table = self.words * padded(n_atoms)
+        return table / (table + FAR)
+
+
+def calibrated(sizes: Sizes, settings: Mapping[str, Any]) -> Forecast:
+    """A job of the calibrated model, also its power test."""
+    given: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in settings["calibrated"].items()
+    }
+    constants = CalibratedHyperparameters(**given)
+    n_sampled = min(sizes.n_documents, constants.sample_size)
+    part = Part(sizes.n_tokens * n_sampled / max(sizes.n_documents, 1), n_sampled, sizes.n_words, constants)
+    n_chain_atoms = max(constants.n_atoms, min(3 * sizes.n_known, 1_000))
+    n_chain_atoms = max(min(n_chain_atoms, n_sampled // 3), 1)
+    known, grouping = known_or_new(sizes, part), grouped_side(part, n_chain_atoms)
+    n_groupings = 6 * constants.n_starts
+    start = chain_start(sizes, part, n_chain_atoms)
+    sweep = chain_sweep(sizes, part, n_chain_atoms)
+    refined = answers(sizes, part)
+    test = known + n_groupings * grouping + start + POWER_SWEEPS * sweep + refined
+    works = {
+        "encode": encode(sizes),
+        "atoms": Work(OVERHEAD, atom_run(sizes, part), 2),
+        "calibrate": Work(OVERHEAD, (known + n_groupings * grouping) / (1 + n_groupings), 1 + n_groupings),
+        "chain": Work(OVERHEAD + start, sweep, settings["sweeps"]),
+        "conclude": Work(
+            OVERHEAD + refined + topics(sizes, constants.n_topics) + 1e-6 * settings["chains"] * sizes.n_documents
+        ),
+        "power": Work(OVERHEAD, test, sizes.n_known),
+    }
+    return Forecast(works, settings["chains"], corpus_bytes(sizes) + calibrated_bytes(sizes, constants, n_chain_atoms))
+
+
+def atom_run(sizes: Sizes, part: Part) -> float:
+    """The atoms of all documents under one weighting, at each smoothing."""
+    constants = part.constants
+    n_atoms = max(min(max(constants.n_atoms, int(part.documents**0.5)), int(part.documents) // 3), 1)
+    visit = 4.6e-8 * part.far(n_atoms) * part.tokens + (1.7e-7 + 5.8e-9 * n_atoms) * part.documents
+    rest = 2e-10 * padded(n_atoms) * max(sizes.n_tokens - part.tokens, 0.0)
+    at_one = part.n_visits * visit + rest + 1e-9 * part.words * padded(n_atoms)
+    return len(constants.smoothings) * at_one + 1e-8 * sizes.n_tokens
+
+
+def known_or_new(sizes: Sizes, part: Part) -> float:
+    """The regressions that tell known from new."""
+    return 5.6e-9 * part.constants.n_folds * padded(sizes.n_known + 1) * part.tokens + 2.8e-5 * sizes.n_documents
+
+
+def grouped_side(part: Part, n_atoms: int) -> float:
+    """The atoms and groups of one side under all settings of one variant; on average it has half of the documents."""
+    visit = 2.4e-8 * part.far(n_atoms) * part.tokens + (9.7e-7 + 1.2e-9 * n_atoms) * part.documents
+    groups = 2.9e-10 * len(part.constants.powers) * part.pairs(n_atoms)
+    return len(part.constants.smoothings) * (part.n_visits * visit + groups) / 2
+
+
+def chain_start(sizes: Sizes, part: Part, n_atoms: int) -> float:
+    """Atoms and groups of the new side for the settings that are kept, and atoms for all other documents."""
+    visit = (2.7e-7 + 2.9e-9 * n_atoms) * part.documents
+    groups = 3.8e-11 * len(part.constants.powers) * part.pairs(n_atoms)
+    n_kept = min(3 * len(part.constants.smoothings), KEPT_VARIANTS)
+    return n_kept * (part.n_visits * visit + groups + (1.5e-8 + 2e-10 * padded(n_atoms)) * sizes.n_tokens)
+
+
+def chain_sweep(sizes: Sizes, part: Part, n_atoms: int) -> float:
+    """The groups of the atoms, then every document's category."""
+    entries = min(n_atoms * part.words, part.tokens)
+    return 3e-4 + 1.6e-7 * sizes.n_documents + 5.4e-9 * n_atoms**2 + 3.3e-9 * entries
+
+
+def answers(sizes: Sizes, part: Part) -> float:
+    """The regressions that refine the categories, and who agrees with whom."""
+    n_fits = max(part.constants.n_refinements, 1) * part.constants.n_folds
+    return padded(sizes.n_categories) * (4.3e-9 * n_fits * part.tokens + 2e-6 * sizes.n_documents)
+
+
+def topics(sizes: Sizes, n_topics: int) -> float:
+    """The topics of the answer: a start, then sweeps with all documents held."""
+    sweep = 5.2e-9 * sizes.n_tokens + 6.3e-9 * sizes.n_words * n_topics + 4.6e-7 * sizes.n_documents
+    return 4.3e-3 * n_topics + TOPIC_SWEEPS * sweep
+
+
+# Memory.
+
+
+def corpus_bytes(sizes: Sizes) -> int:
+    """Memory of a worker that holds a corpus and a chain over it."""
+    return IDLE_BYTES + TOKEN_BYTES * sizes.n_tokens + DOCUMENT_BYTES * sizes.n_documents
+
+
+def calibrated_bytes(sizes: Sizes, constants: CalibratedHyperparameters, n_atoms: int) -> int:
+    """What the calibrated model needs besides: the largest of its tables over words, those of atoms, fits or topics."""
+    atoms = 16 * padded(max(n_atoms, constants.n_atoms))
+    fits = 80 * padded(sizes.n_categories)  # the weights, and what a fit remembers of its way
+    n_topics = 24 * constants.n_topics
+    of_documents = 12 * sizes.n_documents * padded(sizes.n_categories)
+    return sizes.n_words * max(atoms, fits, n_topics) + of_documents

@@ -1,0 +1,76 @@
+"""What the operator allows jobs to take: of each by its forecast, and of all that are live at once."""
+
+from datetime import timedelta
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from app.core import disk
+from app.core.errors import JobTooLarge, StorageFull, TooManyJobs
+from app.core.leases import LIVE, is_live
+from app.core.settings import Settings
+from app.core.tables import Job, SideRun, Unit
+
+
+def check_size(what: str, seconds: float, peak_bytes: int, settings: Settings) -> None:
+    """Raise JobTooLarge if `what` is forecast to take more than one job may."""
+    forecast = (
+        f"{what} would take about {seconds:,.0f} seconds of work of one worker "
+        f"({readable(seconds)}) and {peak_bytes:,} bytes of its memory"
+    )
+    if seconds > settings.max_job_seconds:
+        raise JobTooLarge(
+            f"{forecast}; NEWFOUND_MAX_JOB_SECONDS allows {settings.max_job_seconds:,.0f} seconds: "
+            "ask for fewer sweeps or chains, or for smaller constants of the model"
+        )
+    if peak_bytes > settings.max_job_bytes:
+        raise JobTooLarge(
+            f"{forecast}; NEWFOUND_MAX_JOB_BYTES allows {settings.max_job_bytes:,} bytes: "
+            "ask for fewer topics or atoms, or for a higher min_document_frequency"
+        )
+
+
+def readable(seconds: float) -> str:
+    """The time in days, hours and minutes."""
+    return str(timedelta(seconds=round(seconds)))
+
+
+def check_room(session: Session, settings: Settings) -> None:
+    """Raise StorageFull if the disk has no room for what jobs write, TooManyJobs if more is live than may be.
+
+    To be called after a request has made its job or side run live.
+
+    Two requests at once may both find the last place free: the limits are for the health of the service, and it bears
+    one more.
+    """
+    check_disk(settings)
+    n_jobs = live_jobs(session)
+    if n_jobs > settings.max_live_jobs:
+        raise TooManyJobs(
+            f"{n_jobs - 1:,} jobs are queued or running, and NEWFOUND_MAX_LIVE_JOBS allows {settings.max_live_jobs:,}: "
+            "try again when one has ended"
+        )
+    n_units = live_units(session)
+    if n_units > settings.max_live_units:
+        raise TooManyJobs(
+            f"with this job {n_units:,} units of work would be queued or running, and NEWFOUND_MAX_LIVE_UNITS allows "
+            f"{settings.max_live_units:,}: try again later, or ask for fewer chains"
+        )
+
+
+def check_disk(settings: Settings) -> None:
+    """Raise StorageFull if nothing new is to be taken in."""
+    reason = disk.shortage(settings)
+    if reason is not None:
+        raise StorageFull(reason)
+
+
+def live_jobs(session: Session) -> int:
+    """Jobs and side runs that are queued or running."""
+    counted = (select(func.count()).select_from(table).where(table.status.in_(LIVE)) for table in (Job, SideRun))
+    return sum(session.scalar(query) or 0 for query in counted)
+
+
+def live_units(session: Session) -> int:
+    """Units that live jobs and side runs still have to do."""
+    return session.scalar(select(func.count(Unit.id)).where(Unit.status != "done", is_live())) or 0

@@ -1,0 +1,100 @@
+"""Whether the service is well, part by part: its schema, its broker, its workers and its disk."""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from app.broker import queue
+from app.core import disk, presence
+from app.core.db import Database, head_revision, now, schema_revision
+from app.core.leases import LIVE
+from app.core.settings import Settings
+from app.core.tables import Job, SideRun, Unit
+
+BROKER_SECONDS = 5.0  # for which what is known of the broker holds
+NO_WORKER = "no worker is running: start one with `newfound worker`"
+NO_BROKER = "the broker does not answer: jobs wait until it does"
+BUSY = "all workers are at work on other jobs: this one waits for its turn"
+
+
+class Broker:
+    """Whether the broker answers, as it was seen lately.
+
+    A broker that is away takes seconds to be noticed: nobody who asks waits for that, except for the first one.
+    """
+
+    def __init__(self, look: Callable[[], int | None] = queue.calls_waiting) -> None:
+        self.look, self.lock = look, threading.Lock()
+        self.answers: bool | None = None
+        self.url: str | None = None  # of the broker that was asked
+        self.seen_at = 0.0
+
+    def is_there(self) -> bool:
+        """Whether it answered when it was last asked; if that is a while ago, it is asked again meanwhile."""
+        if self.url != queue.celery.conf.broker_url:
+            self.answers, self.url = None, queue.celery.conf.broker_url
+        if self.answers is None:
+            self.ask()
+        elif time.monotonic() - self.seen_at > BROKER_SECONDS and not self.lock.locked():
+            threading.Thread(target=self.ask, name="broker", daemon=True).start()
+        return bool(self.answers)
+
+    def ask(self) -> None:
+        """Ask it now, unless somebody else does."""
+        if self.lock.acquire(blocking=self.answers is None):
+            try:
+                self.answers, self.seen_at = self.look() is not None, time.monotonic()
+            finally:
+                self.lock.release()
+
+
+broker = Broker()  # one a process, as Celery's application is
+
+
+class Health(NamedTuple):
+    """How the service is; `faults` names what is not well, with the reason."""
+
+    schema: str
+    workers: int
+    faults: dict[str, str]
+
+
+def examine(database: Database, settings: Settings) -> Health:
+    """Look at each part. Raises what the database raises if it does not answer."""
+    revision, head = schema_revision(database) or "none", head_revision()
+    with database.readers.begin() as session:
+        workers = presence.alive(session, settings)
+    reasons = {
+        "schema": None if revision == head else f"the schema is at {revision}, not at {head}: run `newfound migrate`",
+        "broker": None if broker.is_there() else NO_BROKER,
+        "workers": None if workers else NO_WORKER,
+        "disk": disk.shortage(settings),
+    }
+    return Health(revision, workers, {name: reason for name, reason in reasons.items() if reason is not None})
+
+
+def why_jobs_wait(session: Session, settings: Settings) -> str | None:
+    """Why a job that is live and on which nobody works is not progressing; None if a worker is about to claim it."""
+    notes = presence.notes(session, settings)
+    if not notes:
+        return NO_WORKER
+    if all(notes):
+        return notes[0]
+    at_work = select(func.count()).select_from(Unit).where(Unit.status == "running", Unit.lease_until > now())
+    if (session.scalar(at_work) or 0) >= len(notes):
+        return BUSY
+    return disk.shortage(settings, share=0.5) or (None if broker.is_there() else NO_BROKER)
+
+
+def unattended(session: Session, job_ids: set[str]) -> set[str]:
+    """Those of some jobs on which nobody works, although they or a side run of theirs are live."""
+    if not job_ids:
+        return set()
+    main = select(Job.id).where(Job.id.in_(job_ids), Job.status.in_(LIVE))
+    side = select(SideRun.job_id).where(SideRun.job_id.in_(job_ids), SideRun.status.in_(LIVE))
+    held = select(Unit.job_id).where(Unit.job_id.in_(job_ids), Unit.status == "running", Unit.lease_until > now())
+    return {*session.scalars(main), *session.scalars(side)} - set(session.scalars(held))

@@ -1,0 +1,186 @@
+"""What the routers share: sessions, ids, pages and the description of problems."""
+
+import base64
+import binascii
+import hashlib
+import re
+from dataclasses import replace
+from http import HTTPStatus
+from typing import Annotated, Any, TypeVar
+
+from fastapi import Depends, Header, Path, Query, Request, Response
+from pydantic import BaseModel, FiniteFloat, StringConstraints, TypeAdapter, ValidationError
+from pydantic_core import to_json
+from sqlalchemy.orm import Session, sessionmaker
+
+from app.core.db import Database
+from app.core.errors import (
+    PROBLEM,
+    CorpusNotFound,
+    DatabaseUnavailable,
+    JobNotFound,
+    MalformedRequest,
+    ServiceError,
+    title_of,
+    type_of,
+)
+from app.core.idempotency import Answer, Once
+from app.core.settings import Settings
+from app.core.tables import Corpus
+from app.schemas.common import CORPUS_ID, JOB_ID
+
+Key = TypeVar("Key")
+
+ID_PATTERN = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
+
+MAX_BODY_BYTES = 2**20  # of a JSON request
+PAGE, MAX_PAGE = 100, 1_000
+
+
+def database(request: Request) -> Database:
+    """The database that the application was made with."""
+    found: Database = request.app.state.database
+    return found
+
+
+def sessions(request: Request) -> sessionmaker[Session]:
+    """Sessions that write."""
+    return database(request).sessions
+
+
+def readers(request: Request) -> sessionmaker[Session]:
+    """Sessions that only read."""
+    return database(request).readers
+
+
+def settings(request: Request) -> Settings:
+    """The settings that the application was made with."""
+    found: Settings = request.app.state.settings
+    return found
+
+
+Sessions = Annotated[sessionmaker[Session], Depends(sessions)]
+Readers = Annotated[sessionmaker[Session], Depends(readers)]
+ServiceSettings = Annotated[Settings, Depends(settings)]
+
+
+def check_corpus_id(corpus_id: str) -> None:
+    """Raise CorpusNotFound for what has not the shape of an id."""
+    if not re.fullmatch(ID_PATTERN, corpus_id):
+        raise CorpusNotFound("this is no id of a corpus")
+
+
+def corpus_id(corpus_id: Annotated[str, Path(description="Id of the corpus.", examples=[CORPUS_ID])]) -> str:
+    """The corpus id of the path, if it has the shape of one: no other reaches the database."""
+    check_corpus_id(corpus_id)
+    return corpus_id
+
+
+def job_id(job_id: Annotated[str, Path(description="Id of the job.", examples=[JOB_ID])]) -> str:
+    """The job id of the path, if it has the shape of one: no other reaches the database."""
+    if not re.fullmatch(ID_PATTERN, job_id):
+        raise JobNotFound("this is no id of a job")
+    return job_id
+
+
+CorpusId = Annotated[str, Depends(corpus_id)]
+JobId = Annotated[str, Depends(job_id)]
+
+
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        min_length=1,
+        max_length=200,
+        pattern="^[ -~]+$",
+        description="The client's name for this request, kept for a day: a repeat with the same body gets the same "
+        "answer, with the header `Idempotent-Replayed: true`, and does nothing twice.",
+    ),
+]
+
+
+def keyed(request: Request, idempotency_key: IdempotencyKey = None) -> Once:
+    """The request under its key; of its body nothing is known yet."""
+    return Once(f"{request.method} {request.url.path}", idempotency_key)
+
+
+async def once(request: Request, idempotency_key: IdempotencyKey = None) -> Once:
+    """The request under its key, with the digest of its body."""
+    return replace(keyed(request, idempotency_key), digest=hashlib.sha256(await request.body()).hexdigest())
+
+
+KeyedStream = Annotated[Once, Depends(keyed)]
+Keyed = Annotated[Once, Depends(once)]
+
+
+def answer(status: HTTPStatus, body: BaseModel, **headers: str) -> Answer:
+    """An answer as it is kept; `Retry_After` names the header Retry-After."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Answer(int(status), named, body.model_dump_json(by_alias=True))
+
+
+def rendered(answer: Answer) -> Response:
+    """The answer as a response."""
+    headers = {**answer.headers, **({"Idempotent-Replayed": "true"} if answer.replayed else {})}
+    return Response(answer.body, answer.status, headers, media_type="application/json")
+
+
+def address(settings: Settings, path: str) -> str:
+    """The address of a path of this service, as its clients see it: a proxy may put the service below a root path."""
+    return settings.root_path + path
+
+
+def find_corpus(session: Session, corpus_id: str) -> Corpus:
+    """The corpus. Raises CorpusNotFound, also if it has been deleted."""
+    corpus = session.get(Corpus, corpus_id)
+    if corpus is None or corpus.deleted_at is not None:
+        raise CorpusNotFound(f"there is no corpus {corpus_id}")
+    return corpus
+
+
+Limit = Annotated[int, Query(ge=1, le=MAX_PAGE, description="Rows a page holds at most.")]
+Cursor = Annotated[str | None, Query(max_length=500, description="`next` of the page before.")]
+
+NewestFirst = TypeAdapter(tuple[FiniteFloat, Annotated[str, StringConstraints(pattern=ID_PATTERN)]])
+
+
+def to_cursor(key: Any) -> str:
+    """The place after a row in a list, as a client hands it back; opaque to it."""
+    return base64.urlsafe_b64encode(to_json(key)).decode().rstrip("=")
+
+
+def from_cursor(cursor: str | None, kind: TypeAdapter[Key]) -> Key | None:
+    """The key of the last row of the page before. Raises MalformedRequest."""
+    if cursor is None:
+        return None
+    try:
+        padded = cursor + "=" * (-len(cursor) % 4)
+        return kind.validate_json(base64.b64decode(padded, altchars=b"-_", validate=True), strict=True)
+    except (binascii.Error, ValidationError, ValueError) as error:
+        reason = "this is not a cursor of this list"
+        raise MalformedRequest(reason, [{"where": "query.cursor", "reason": reason}]) from error
+
+
+def problems(*kinds: type[ServiceError]) -> dict[int | str, dict[str, Any]]:
+    """The description of the refusals of an operation, for OpenAPI."""
+    described: dict[int | str, dict[str, Any]] = {}
+    every: tuple[type[ServiceError], ...] = (*kinds, DatabaseUnavailable)
+    for kind in every:
+        status = int(kind.status)
+        response = described.setdefault(
+            status,
+            {
+                "description": title_of(kind),
+                "content": {PROBLEM: {"schema": {"$ref": "#/components/schemas/Problem"}, "examples": {}}},
+            },
+        )
+        response["content"][PROBLEM]["examples"][kind.__name__] = {
+            "value": {
+                "type": type_of(kind.__name__),
+                "title": title_of(kind),
+                "status": status,
+                "detail": "what it was about, with the values that met",
+                "instance": "/v1/…",
+            }
+        }
+    return described

@@ -1,0 +1,139 @@
+"""A page of jobs in short: counted in SQL and read by column, so that large settings and many chains cost little."""
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from sqlalchemy import JSON, Row, Select, case, func, select
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.orm import InstrumentedAttribute, Session
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
+
+from app.core.db import now
+from app.core.leases import LIVE
+from app.core.settings import Settings
+from app.core.tables import Encoding, Job, Unit
+from app.forecasts import completion
+from app.forecasts.completion import Run, UnitState
+from app.forecasts.forecast import REFERENCE, Sizes, Work, encode_share, forecast
+from app.http.condition import unattended, why_jobs_wait
+from app.http.dependencies import address
+from app.http.progress import STAGES
+from app.schemas.jobs import JobSummary, SummaryLinks, SummaryProgress
+
+COLUMNS: tuple[InstrumentedAttribute[Any], ...] = (
+    Job.id,
+    Job.corpus_id,
+    Job.corpus_version,
+    Job.status,
+    Job.error,
+    Job.created_at,
+    Job.started_at,
+    Job.finished_at,
+)
+OF_SETTINGS = ("model", "sweeps", "burn_in", "chains", "seed")
+
+
+class SettingsWithoutText(FunctionElement[dict[str, Any]]):
+    """A job's settings but for `text`, which may hold thousands of stop words: taken out by the database."""
+
+    type = JSON()
+    inherit_cache = True
+
+
+@compiles(SettingsWithoutText, "sqlite")
+def _in_sqlite(element: SettingsWithoutText, compiler: SQLCompiler, **options: Any) -> str:
+    return f"json_remove({compiler.process(element.clauses, **options)}, '$.text')"
+
+
+@compiles(SettingsWithoutText, "postgresql")
+def _in_postgresql(element: SettingsWithoutText, compiler: SQLCompiler, **options: Any) -> str:
+    return f"(CAST({compiler.process(element.clauses, **options)} AS jsonb) - 'text')"
+
+
+def summary_query() -> Select[Any]:
+    """What a summary is made of."""
+    return select(*COLUMNS, Job.claimed_at, Job.encoding_id, SettingsWithoutText(Job.settings).label("settings"))
+
+
+def summaries(session: Session, jobs: Sequence[Row[Any]], settings: Settings) -> list[JobSummary]:
+    """The jobs in short, in the same order; `jobs` are rows of `summary_query`."""
+    at = session.scalar(select(now())) or 0.0
+    waiting = unattended(session, {job.id for job in jobs if job.status in LIVE})
+    notes = dict.fromkeys(waiting, why_jobs_wait(session, settings) if waiting else None)
+    states = states_of(session, [job.id for job in jobs])
+    sizes = sizes_by_encoding(session, {job.encoding_id for job in jobs if job.encoding_id is not None})
+    return [
+        JobSummary(
+            **{column.key: getattr(job, column.key) for column in COLUMNS},
+            **{name: job.settings[name] for name in OF_SETTINGS},
+            progress=progress(job, states[job.id], sizes.get(job.encoding_id, REFERENCE), at, notes.get(job.id)),
+            links=SummaryLinks(self=address(settings, f"/v1/jobs/{job.id}")),
+        )
+        for job in jobs
+    ]
+
+
+def states_of(session: Session, job_ids: Sequence[str]) -> dict[str, list[tuple[str, UnitState]]]:
+    """By job, for each kind and status of its units, saved or not, how many there are and what they have done."""
+    query = (
+        select(
+            Unit.job_id,
+            Unit.kind,
+            Unit.status,
+            func.count(),
+            func.sum(case((Unit.n_sweeps > 0, 1), else_=0)),
+            func.sum(Unit.n_sweeps),
+            func.sum(Unit.seconds),
+        )
+        .where(Unit.job_id.in_(job_ids), Unit.kind != "power")
+        .group_by(Unit.job_id, Unit.kind, Unit.status, Unit.n_sweeps > 0)
+    )
+    found: dict[str, list[tuple[str, UnitState]]] = defaultdict(list)
+    for job_id, kind, status, n_units, n_begun, n_saved, seconds in session.execute(query):
+        n_done = n_units if status == "done" else 0
+        state = UnitState(kind, n_units, n_done, max(n_done, int(n_begun)), int(n_saved), float(seconds))
+        found[job_id].append((status, state))
+    return found
+
+
+def sizes_by_encoding(session: Session, encoding_ids: set[int]) -> dict[int | None, Sizes]:
+    """The sizes of encoded corpora."""
+    columns = (Encoding.n_documents, Encoding.n_tokens, Encoding.n_words, Encoding.n_known)
+    query = select(Encoding.id, *columns).where(Encoding.id.in_(encoding_ids))
+    return {encoding_id: Sizes(*sizes) for encoding_id, *sizes in session.execute(query)}
+
+
+def progress(
+    job: Row[Any], states: Sequence[tuple[str, UnitState]], sizes: Sizes, at: float, note: str | None
+) -> SummaryProgress:  # fmt: skip
+    """How far a job is; until its corpus is encoded the sizes make no difference."""
+    n_sweeps = job.settings["sweeps"] * job.settings["chains"]
+    works, share = costs(sizes, json.dumps(job.settings, sort_keys=True))
+    is_done = job.status == "succeeded"  # whatever its units do since then
+    unfinished = {state.kind for status, state in states if status != "done" and not is_done}
+    present = [with_waiting(state, status, job, at) for status, state in states]
+    return SummaryProgress(
+        stage=next((name for kind, name in STAGES.items() if kind in unfinished), "done"),
+        sweeps_done=min(sum(state.n_saved for _, state in states if state.kind == "chain"), n_sweeps),
+        sweeps_total=n_sweeps,
+        fraction=1.0 if is_done else completion.fraction(Run(present, works, share)),
+        note=note,
+    )
+
+
+@lru_cache(maxsize=1_000)
+def costs(sizes: Sizes, settings: str) -> tuple[Mapping[str, Work], float]:
+    """What the kinds of units take under settings given as JSON, and the share of `encode`: many jobs are alike."""
+    given = json.loads(settings)
+    return forecast(sizes, given).works, encode_share(given)
+
+
+def with_waiting(state: UnitState, status: str, job: Row[Any], at: float) -> UnitState:
+    """The state with the time since a worker turned to the job, if nothing is saved of it; as `progress.unit_state`."""
+    if status != "running" or state.n_begun or job.status not in LIVE or job.claimed_at is None:
+        return state
+    return state._replace(waited=max(at - job.claimed_at, 0.0))

@@ -1,0 +1,128 @@
+"""The application: routers and error rendering put together; the only wiring."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from fastapi_offline import FastAPIOffline
+
+from app.broker import queue
+from app.core import db
+from app.core.errors import BadRequest, MalformedRequest, MisdirectedRequest, StorageFull, UnsupportedBody
+from app.core.settings import Settings
+from app.http.dependencies import problems
+from app.http.front_door import FrontDoor
+from app.http.problems import render_errors
+from app.http.routers import audit, corpora, health, jobs, power, results, topics
+from app.schemas.common import Problem
+from app.uploads.corpus_counts import KnownCounts
+from app.uploads.removal import Removal
+
+DESCRIPTION = """
+Newfound gives every unlabeled document of a corpus a category: one of those that labels name, or a new
+one that the model found. Make a corpus, upload documents, submit a job, follow it, read its results.
+
+Apart from what each operation lists, a request may be refused before its operation is known: 408 for a client that is
+silent, 431 for a head of more than 64 KiB, 503 beyond the number of connections.
+"""
+
+# What any operation may answer.
+ANYWHERE = problems(BadRequest, MisdirectedRequest, MalformedRequest, StorageFull)
+JSON_BODY = problems(UnsupportedBody)
+
+# Of these, JSON Schema says that they are numbers, and the framework that they are floats, 1000.0 for 1000.
+LIMITS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
+
+
+def create_app(settings: Settings | None = None) -> FastAPI:
+    """The application over the settings' database and broker. Raises SchemaError before `newfound migrate`."""
+    settings = settings or Settings()
+    database = db.connect(settings.database)
+    try:
+        db.check_schema(database)
+    except Exception:
+        database.engine.dispose()
+        raise
+    queue.configure(settings)
+    removal = Removal(database)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        removal.wake()  # deletions that the last process did not come to the end of
+        yield
+        removal.stop()
+        database.engine.dispose()
+
+    app = FastAPIOffline(
+        title="Newfound",
+        version=version("newfound"),
+        description=DESCRIPTION,
+        lifespan=lifespan,
+        redirect_slashes=False,  # to an absolute address, made of the Host header: `front_door` does it better
+    )
+    app.state.settings = settings
+    app.state.database = database
+    app.state.removal = removal
+    app.state.known_counts = KnownCounts()
+    for part in (corpora, jobs, results, topics, audit, power, health):
+        app.include_router(part.router, responses=ANYWHERE)
+    app.add_middleware(FrontDoor, routes=app.routes, settings=settings)
+    render_errors(app)
+    describe_problems(app)
+    return app
+
+
+def describe_problems(app: FastAPI) -> None:
+    """Put the schema of problems, which no route returns by itself, into the OpenAPI document."""
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+            forget_validation_errors(document)
+            describe_json_bodies(document)
+            write_integers(document)
+            schema = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+            document["components"]["schemas"] |= {**schema.pop("$defs"), "Problem": schema}
+            app.openapi_schema = document
+        return app.openapi_schema
+
+    app.openapi = openapi  # type: ignore[method-assign]
+
+
+def forget_validation_errors(document: dict[str, Any]) -> None:
+    """Take the framework's own 422 out, which it names wherever an operation has parameters.
+
+    Operations that can be malformed describe theirs as a problem; an id without the right shape is a 404.
+    """
+    for methods in document["paths"].values():
+        for operation in methods.values():
+            if "application/json" in operation["responses"].get("422", {"content": {}})["content"]:
+                del operation["responses"]["422"]
+    for name in ("HTTPValidationError", "ValidationError"):
+        document["components"]["schemas"].pop(name, None)
+
+
+def describe_json_bodies(document: dict[str, Any]) -> None:
+    """Describe the refusal of a body of another kind wherever an operation takes JSON."""
+    for methods in document["paths"].values():
+        for operation in methods.values():
+            if "application/json" in operation.get("requestBody", {"content": {}})["content"]:
+                operation["responses"] = dict(sorted({**operation["responses"], **described(JSON_BODY)}.items()))
+
+
+def described(responses: dict[int | str, dict[str, Any]]) -> dict[str, Any]:
+    """Responses under their status as OpenAPI writes it."""
+    return {str(status): response for status, response in responses.items()}
+
+
+def write_integers(part: Any) -> None:
+    """Write limits that are whole numbers as such, in place; every limit of ours is exact as a float."""
+    if isinstance(part, dict):
+        for name in LIMITS:
+            if isinstance(part.get(name), float) and part[name].is_integer():
+                part[name] = int(part[name])
+    for inner in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
+        write_integers(inner)

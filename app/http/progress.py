@@ -1,0 +1,220 @@
+"""How far a job is and how long it takes, from its units."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from app.core import presence
+from app.core.db import now
+from app.core.leases import EXTENSION, LIVE, POWER, WAITS
+from app.core.lifecycle import AUDITING, PREPARATIONS, TESTABLE, WITH_TOPICS, side_runs
+from app.core.settings import Settings
+from app.core.tables import Job, SideRun, Unit
+from app.forecasts import completion
+from app.forecasts.completion import UnitState
+from app.forecasts.corpus_sizes import sizes_of
+from app.forecasts.forecast import Forecast, Sizes, encode_share, forecast
+from app.forecasts.limits import live_jobs
+from app.forecasts.pace import Shown, expected_paces, shown_by_jobs
+from app.http.condition import unattended, why_jobs_wait
+from app.http.dependencies import address
+from app.schemas.common import Stage
+from app.schemas.jobs import ChainProgress, ForecastOut, JobOut, Links, Progress, SideRunOut
+
+STAGES: dict[str, Stage] = {
+    "encode": "encode",
+    "atoms": "atoms",
+    "calibrate": "calibrate",
+    "chain": "sample",
+    "conclude": "conclude",
+    "power": "power",
+}
+STEPWISE = ("atoms", "calibrate", "power")
+
+
+class Situation(NamedTuple):
+    """What progress depends on besides a job's own rows."""
+
+    now: float  # by the database's clock
+    n_workers: int  # that live
+    n_live: int  # jobs and side runs that are queued or running
+    leg_seconds: float
+    lease_seconds: float
+    shown: Sequence[Shown]  # by the last jobs
+
+    @property
+    def workers(self) -> float:
+        """The workers that a live job has for itself: all take turns."""
+        return max(self.n_workers, 1) / max(self.n_live, 1)
+
+
+class Part(NamedTuple):
+    """A run of a job with what belongs to it: the main run, or a side run."""
+
+    status: str
+    units: Sequence[Unit]
+    expected: Forecast
+    first_sweep: int  # of each chain when the run began
+    sweeps: int  # of each chain at its end
+    note: str | None
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it is queued or running."""
+        return self.status in LIVE
+
+
+def describe(session: Session, jobs: Sequence[Job], settings: Settings) -> list[JobOut]:
+    """The jobs as HTTP has them, in the same order."""
+    around = situation(session, settings)
+    waiting = unattended(session, {job.id for job in jobs})
+    reason = why_jobs_wait(session, settings) if waiting else None
+    notes = dict.fromkeys(waiting, reason)
+    return [job_out(session, job, around, notes.get(job.id), settings) for job in jobs]
+
+
+def situation(session: Session, settings: Settings) -> Situation:
+    """The situation as it is."""
+    return Situation(
+        now=session.scalar(select(now())) or 0.0,
+        n_workers=presence.alive(session, settings),
+        n_live=live_jobs(session),
+        leg_seconds=settings.leg_seconds,
+        lease_seconds=settings.lease_seconds,
+        shown=shown_by_jobs(session),
+    )
+
+
+def job_out(session: Session, job: Job, around: Situation, note: str | None, settings: Settings) -> JobOut:
+    """A job with its side runs as HTTP has it."""
+    units = session.scalars(select(Unit).where(Unit.job_id == job.id).order_by(Unit.id)).all()
+    sizes = sizes_of(session, job)
+    expected, base = forecast(sizes, job.settings), address(settings, f"/v1/jobs/{job.id}")
+    sides = {run.kind: side_run_out(run, job, units, sizes, around, note) for run in side_runs(session, job.id)}
+    of_main = [unit for unit in units if unit.kind != "power"]
+    part = Part(job.status, of_main, expected, 0, job.settings["sweeps"], note_of(of_main, job.status, note))
+    columns = JobOut.model_fields.keys() - {"forecast", "progress", "extension", "power_test", "links"}
+    return JobOut.model_validate(
+        {
+            **{name: getattr(job, name) for name in columns},
+            "forecast": forecast_out(expected, job.settings["model"], around),
+            "progress": progress(job, part, around),
+            "extension": sides.get(EXTENSION),
+            "power_test": sides.get(POWER),
+            "links": Links(
+                self=base,
+                trace=f"{base}/trace",
+                categories=f"{base}/categories",
+                documents=f"{base}/documents",
+                audit=f"{base}/audit" if job.settings["model"] in AUDITING else None,
+                topics=f"{base}/topics" if job.settings["model"] in WITH_TOPICS else None,
+                power_test=f"{base}/power-test" if job.settings["model"] in TESTABLE else None,
+            ),
+        }
+    )
+
+
+def side_run_out(
+    run: SideRun, job: Job, units: Sequence[Unit], sizes: Sizes, around: Situation, note: str | None
+) -> SideRunOut:  # fmt: skip
+    """A side run as HTTP has it; one that has succeeded has no units of its own any more, if it was an extension."""
+    before, after = job.settings["sweeps"], run.sweeps or 0
+    n_more = max(after - before, 1)
+    expected = forecast(sizes, {**job.settings, "sweeps": n_more} if run.kind == EXTENSION else job.settings)
+    kinds = ("chain", "conclude") if run.kind == EXTENSION else ("power",)
+    mine = [unit for unit in units if unit.kind in kinds]
+    part = Part(run.status, mine, expected, min(before, after), after, note_of(mine, run.status, note))
+    told = {name: getattr(run, name) for name in SideRunOut.model_fields.keys() - {"progress"}}
+    return SideRunOut.model_validate({**told, "progress": progress(job, part, around)})
+
+
+def note_of(units: Iterable[Unit], status: str, note: str | None) -> str | None:
+    """Why a run is not progressing: what its legs wait for, or else why nobody works on it."""
+    if status not in LIVE:
+        return None
+    waits = (unit.error for unit in units if unit.status == "running" and (unit.error or "").startswith(WAITS))
+    return (next(waits, None) or note or "").removeprefix(WAITS) or None
+
+
+def forecast_out(expected: Forecast, model: str, around: Situation) -> ForecastOut:
+    """The forecast of a job of which nothing is done, as HTTP reports it."""
+    kinds = ("encode", *PREPARATIONS[model], *["chain"] * expected.n_chains, "conclude")
+    paces = expected_paces(around.shown, model, expected.job_seconds)
+    run = completion.Run([UnitState(kind, 1, 0, 0, 0, 0.0) for kind in kinds], expected.works, 0.0, paces)
+    alone = completion.seconds_left(run, max(around.n_workers, 1), around.leg_seconds)
+    return ForecastOut(
+        seconds=round(completion.seconds_of_work(run), 1),
+        seconds_on_workers=round(alone, 1),
+        workers=max(around.n_workers, 1),
+        peak_bytes=expected.peak_bytes,
+    )
+
+
+def progress(job: Job, part: Part, around: Situation) -> Progress:
+    """How far the units of a run are together. One that has succeeded is done, whatever its units do since then."""
+    is_done = part.status == "succeeded"
+    chains = sorted((unit for unit in part.units if unit.kind == "chain"), key=lambda unit: unit.chain or 0)
+    furthest = max(chains, key=lambda unit: unit.n_sweeps, default=None)
+    at = "done" if is_done else stage(part.units)
+    stepwise = next((unit for unit in part.units if unit.kind == at and unit.kind in STEPWISE), None)
+    states = [unit_state(unit, job, part, around) for unit in part.units]
+    paces = expected_paces(around.shown, job.settings["model"], part.expected.job_seconds)
+    run = completion.Run(states, part.expected.works, encode_share(job.settings), paces)
+    return Progress(
+        stage=at,
+        steps_done=stepwise.n_sweeps if stepwise else None,
+        steps_total=stepwise.n_steps if stepwise else None,
+        sweeps_done=sum(min(unit.n_sweeps, part.sweeps) for unit in chains),
+        sweeps_total=part.sweeps * len(chains),
+        fraction=1.0 if is_done else completion.fraction(run),
+        sweeps_per_second=sweeps_per_second(chains) if part.is_live else None,
+        seconds_left=completion.seconds_left(run, around.workers, around.leg_seconds) if part.is_live else None,
+        n_categories=furthest.n_categories if furthest else None,
+        chains=[
+            ChainProgress.model_validate(
+                {
+                    "chain": unit.chain,
+                    "status": "done" if is_done else unit.status,
+                    "sweeps_done": min(unit.n_sweeps, part.sweeps),
+                    "n_categories": unit.n_categories,
+                    "sweeps_per_second": unit.sweeps_per_second if part.is_live else None,
+                    "digest": unit.digest,
+                }
+            )
+            for unit in chains
+        ],
+        note=part.note,
+    )
+
+
+def unit_state(unit: Unit, job: Job, part: Part, around: Situation) -> UnitState:
+    """What progress sees of a unit: of an extended chain, the sweeps since then and their share of its seconds.
+
+    A unit that has not saved anything has waited since a worker last turned to the job, at least. Each save and each
+    heartbeat sets the lease anew, so that the lease has the time of the last one.
+    """
+    n_saved = max(unit.n_sweeps - part.first_sweep, 0) if unit.kind == "chain" else unit.n_sweeps
+    seconds = unit.seconds * n_saved / unit.n_sweeps if unit.n_sweeps else unit.seconds
+    is_done, is_begun = unit.status == "done", n_saved > 0
+    waited = unsaved = 0.0
+    if unit.status == "running" and part.is_live:
+        if not is_begun and job.claimed_at is not None:
+            waited = max(around.now - job.claimed_at, 0.0)
+        if unit.lease_until is not None:
+            unsaved = min(max(around.now - (unit.lease_until - around.lease_seconds), 0.0), around.lease_seconds)
+    rate = unit.sweeps_per_second if unit.status == "running" and is_begun else None
+    return UnitState(unit.kind, 1, int(is_done), int(is_done or is_begun), n_saved, seconds, waited, unsaved, rate)
+
+
+def sweeps_per_second(chains: Iterable[Unit]) -> float | None:
+    """The rate of the chains that run now, together; None if none does."""
+    rates = [unit.sweeps_per_second for unit in chains if unit.status == "running" and unit.sweeps_per_second]
+    return sum(rates) if rates else None
+
+
+def stage(units: Iterable[Unit]) -> Stage:
+    """What the job is at, or was at when it ended: the first kind of units that is not all done."""
+    unfinished = {unit.kind for unit in units if unit.status != "done"}
+    return next((name for kind, name in STAGES.items() if kind in unfinished), "done")

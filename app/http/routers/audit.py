@@ -1,0 +1,74 @@
+"""The audit of a job's labels, once it has succeeded."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Response
+from pydantic import Field, FiniteFloat, TypeAdapter
+from sqlalchemy import ColumnElement, and_, select, tuple_
+from sqlalchemy.orm import aliased
+
+from app.core.errors import JobNotFound, MalformedRequest, NoAudit, ResultsNotReady
+from app.core.lifecycle import AUDITING
+from app.core.tables import Audit, Category, Document
+from app.http.dependencies import PAGE, Cursor, JobId, Limit, Readers, from_cursor, problems, to_cursor
+from app.http.long_answers import written
+from app.http.routers.results import find_concluded_job
+from app.schemas.results import AuditedOut, AuditPage, SuggestionOut
+
+router = APIRouter(prefix="/v1/jobs/{job_id}", tags=["results"])
+
+Place = TypeAdapter(tuple[FiniteFloat, Annotated[int, Field(ge=0, le=2**63 - 1)]])  # probability, id of a row
+
+
+@router.get(
+    "/audit",
+    operation_id="get_audit",
+    summary="Read the doubtful labels",
+    response_model=AuditPage,
+    responses=problems(JobNotFound, ResultsNotReady, NoAudit, MalformedRequest),
+)
+def get_audit(job_id: JobId, readers: Readers, cursor: Cursor = None, limit: Limit = PAGE) -> Response:
+    """Read the labeled documents whose label is unlikely by what the other labels teach, the most unlikely first.
+
+    Their labels are kept: it is for the client to change them.
+    """
+    last = from_cursor(cursor, Place)
+    suggested = aliased(Category)
+    query = (
+        select(Audit, Document.key, Document.label, suggested.name)
+        .join(Document, Document.id == Audit.document_id)
+        .outerjoin(suggested, of_audit(suggested))
+        .where(Audit.job_id == job_id)
+        .order_by(Audit.probability, Audit.document_id)
+        .limit(limit + 1)
+    )
+    if last is not None:
+        query = query.where(tuple_(Audit.probability, Audit.document_id) > last)
+    with readers.begin() as session:
+        job = find_concluded_job(session, job_id)
+        if job.settings["model"] not in AUDITING:
+            raise NoAudit(f"job {job_id} has the model {job.settings['model']}; only a calibrated job audits labels")
+        rows = session.execute(query.where(Audit.edition == job.edition)).all()
+    more = len(rows) > limit
+    rows = rows[:limit]
+    return written(
+        AuditPage(
+            documents=[audited_out(audit, key, str(label), name) for audit, key, label, name in rows],
+            next=to_cursor((rows[-1][0].probability, rows[-1][0].document_id)) if more else None,
+        )
+    )
+
+
+def of_audit(category: type[Category]) -> ColumnElement[bool]:
+    """The condition that a category is the one that an audit suggests."""
+    return and_(
+        category.job_id == Audit.job_id, category.edition == Audit.edition, category.category == Audit.suggested
+    )
+
+
+def audited_out(audit: Audit, key: str, label: str, suggested: str | None) -> AuditedOut:
+    """A doubtful label as HTTP reports it."""
+    suggestion = None
+    if suggested is not None and audit.suggested is not None and audit.suggested_probability is not None:
+        suggestion = SuggestionOut(category=audit.suggested, name=suggested, probability=audit.suggested_probability)
+    return AuditedOut(key=key, label=label, probability=audit.probability, suggestion=suggestion)

@@ -1,0 +1,321 @@
+"""Jobs: submit, follow, cancel, pause, resume, extend."""
+
+from http import HTTPStatus
+from typing import Annotated, Literal
+
+from anyio import CapacityLimiter, to_thread
+from anyio.lowlevel import RunVar
+from fastapi import APIRouter, Path, Query, Response
+from sqlalchemy import tuple_
+from sqlalchemy.orm import Session, sessionmaker
+from starlette.concurrency import run_in_threadpool
+
+from app.broker import queue
+from app.core import lifecycle
+from app.core.errors import (
+    BodyTooLarge,
+    CorpusNotFound,
+    IdempotencyKeyReused,
+    JobFinished,
+    JobNotExtendable,
+    JobNotFound,
+    JobNotPausable,
+    JobNotResumable,
+    JobTooLarge,
+    MalformedRequest,
+    NothingToCategorize,
+    ResourceDeleted,
+    SideRunNotFound,
+    TooManyJobs,
+)
+from app.core.idempotency import Answer, Once
+from app.core.leases import EXTENSION, LIVE, POWER, Run
+from app.core.settings import Settings
+from app.core.tables import Job, is_visible
+from app.forecasts.corpus_sample import check_usable, read_sample
+from app.forecasts.corpus_sizes import expected_sizes, sizes_of
+from app.forecasts.forecast import forecast
+from app.forecasts.limits import check_room, check_size
+from app.http.dependencies import (
+    ID_PATTERN,
+    MAX_BODY_BYTES,
+    PAGE,
+    Cursor,
+    JobId,
+    Keyed,
+    Limit,
+    NewestFirst,
+    Readers,
+    ServiceSettings,
+    Sessions,
+    answer,
+    check_corpus_id,
+    find_corpus,
+    from_cursor,
+    problems,
+    rendered,
+    to_cursor,
+)
+from app.http.job_list import summaries, summary_query
+from app.http.progress import describe
+from app.schemas.common import CORPUS_ID, Status
+from app.schemas.job_settings import ExtensionIn, JobIn
+from app.schemas.jobs import JobOut, JobPage
+
+router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
+
+POLL_SECONDS = "1"  # when to ask again for a live job
+CHECKS_AT_ONCE = 2
+CHECKS: RunVar[CapacityLimiter] = RunVar("checks of jobs")
+
+
+@router.post(
+    "",
+    operation_id="submit_job",
+    summary="Queue a job",
+    status_code=HTTPStatus.ACCEPTED,
+    response_model=JobOut,
+    responses=problems(
+        CorpusNotFound,
+        NothingToCategorize,
+        JobTooLarge,
+        TooManyJobs,
+        BodyTooLarge,
+        MalformedRequest,
+        IdempotencyKeyReused,
+        ResourceDeleted,
+    ),
+    max_body_size=MAX_BODY_BYTES,
+)
+async def submit_job(
+    body: JobIn, once: Keyed, sessions: Sessions, readers: Readers, settings: ServiceSettings
+) -> Response:  # fmt: skip
+    """Queue a job that gives each unlabeled document of a corpus a category, known or new."""
+    check_corpus_id(body.corpus_id)
+    kept = await run_in_threadpool(find_answer, once, readers)
+    if kept is None:
+        # Its turn is waited for without a thread: however many jobs come at once, others are answered.
+        await to_thread.run_sync(check_job, body, readers, settings, limiter=checks())
+        kept = await run_in_threadpool(submit, body, once, sessions, settings)
+    return rendered(kept)
+
+
+def find_answer(once: Once, readers: sessionmaker[Session]) -> Answer | None:
+    """The answer that an earlier request under this key got."""
+    with readers.begin() as session:
+        return once.find(session)
+
+
+def check_job(body: JobIn, readers: sessionmaker[Session], settings: Settings) -> None:
+    """Raise NothingToCategorize if the job could answer no document, JobTooLarge if it would take too much."""
+    with readers.begin() as session:
+        version = find_corpus(session, body.corpus_id).version
+        sample = read_sample(session, body.corpus_id)
+        check_usable(session, body.corpus_id, sample, body.text.options())
+        sizes = expected_sizes(session, body.corpus_id, version, body.settings()["text"], sample)
+    expected = forecast(sizes, body.settings())
+    check_size("the job", expected.job_seconds, expected.peak_bytes, settings)
+
+
+def submit(body: JobIn, once: Once, sessions: sessionmaker[Session], settings: Settings) -> Answer:
+    """Queue the job, unless another request under the same key has done so; wake a worker."""
+    unit_ids: list[int] = []
+    with sessions.begin() as session:
+        kept = once.begin(session)
+        if kept is None:
+            job, unit_ids = lifecycle.submit(session, body.corpus_id, body.settings())
+            check_room(session, settings)
+            [told] = describe(session, [job], settings)
+            made = answer(HTTPStatus.ACCEPTED, told, Location=told.links.self, Retry_After=POLL_SECONDS)
+            kept = once.end(session, made)
+    queue.wake(sessions, unit_ids)
+    return kept
+
+
+def checks() -> CapacityLimiter:
+    """Who may check a job now: a few at a time, of each event loop."""
+    try:
+        return CHECKS.get()
+    except LookupError:
+        CHECKS.set(CapacityLimiter(CHECKS_AT_ONCE))
+        return CHECKS.get()
+
+
+@router.get(
+    "",
+    operation_id="list_jobs",
+    summary="List the jobs",
+    responses=problems(MalformedRequest),
+)
+def list_jobs(
+    readers: Readers,
+    settings: ServiceSettings,
+    status: Annotated[Status | None, Query(description="Only jobs with this status.")] = None,
+    corpus_id: Annotated[
+        str | None, Query(pattern=ID_PATTERN, description="Only jobs over this corpus.", examples=[CORPUS_ID])
+    ] = None,
+    cursor: Cursor = None,
+    limit: Limit = PAGE,
+) -> JobPage:
+    """List the jobs in short, newest first; each one's address has its settings in full and its chains."""
+    after = from_cursor(cursor, NewestFirst)
+    query = summary_query().where(is_visible(Job.corpus_id))
+    query = query.order_by(Job.created_at.desc(), Job.id.desc()).limit(limit + 1)
+    if status is not None:
+        query = query.where(Job.status == status)
+    if corpus_id is not None:
+        query = query.where(Job.corpus_id == corpus_id)
+    if after is not None:
+        query = query.where(tuple_(Job.created_at, Job.id) < after)
+    with readers.begin() as session:
+        rows = session.execute(query).all()
+        listed = summaries(session, rows[:limit], settings)
+    last = rows[limit - 1] if len(rows) > limit else None
+    return JobPage(jobs=listed, next=to_cursor((last.created_at, last.id)) if last else None)
+
+
+@router.get(
+    "/{job_id}",
+    operation_id="get_job",
+    summary="Follow a job",
+    responses=problems(JobNotFound),
+)
+def get_job(job_id: JobId, readers: Readers, settings: ServiceSettings, response: Response) -> JobOut:
+    """Follow a job: its status, progress, rate and time left. A job that is at work says when to ask again."""
+    with readers.begin() as session:
+        job = lifecycle.find_job(session, job_id)
+        [told] = describe(session, [job], settings)
+    if any(run is not None and run.status in LIVE for run in (told, told.extension, told.power_test)):
+        response.headers["Retry-After"] = POLL_SECONDS
+    return told
+
+
+@router.post(
+    "/{job_id}/cancel",
+    operation_id="cancel_job",
+    summary="Cancel a job",
+    responses=problems(JobNotFound, JobFinished),
+)
+def cancel_job(job_id: JobId, sessions: Sessions, settings: ServiceSettings) -> JobOut:
+    """Cancel a job that has not ended. It stops within a sweep and keeps its draws, so it can be resumed."""
+    with sessions.begin() as session:
+        job = lifecycle.cancel(session, Run(job_id))
+        [told] = describe(session, [job], settings)
+    return told
+
+
+@router.post(
+    "/{job_id}/pause",
+    operation_id="pause_job",
+    summary="Pause a job",
+    responses=problems(JobNotFound, JobNotPausable),
+)
+def pause_job(job_id: JobId, sessions: Sessions, settings: ServiceSettings) -> JobOut:
+    """Pause a queued or running job. It stops within a sweep and keeps its draws, until it is resumed."""
+    with sessions.begin() as session:
+        job = lifecycle.pause(session, Run(job_id))
+        [told] = describe(session, [job], settings)
+    return told
+
+
+@router.post(
+    "/{job_id}/resume",
+    operation_id="resume_job",
+    summary="Resume a job",
+    status_code=HTTPStatus.ACCEPTED,
+    responses=problems(JobNotFound, JobNotResumable, TooManyJobs),
+)
+def resume_job(job_id: JobId, sessions: Sessions, settings: ServiceSettings, response: Response) -> JobOut:
+    """Queue a paused, cancelled or failed job again; it continues from its last checkpoints."""
+    with sessions.begin() as session:
+        job, unit_ids = lifecycle.resume(session, Run(job_id))
+        check_room(session, settings)
+        [told] = describe(session, [job], settings)
+    queue.wake(sessions, unit_ids)
+    return queued(told, response)
+
+
+@router.post(
+    "/{job_id}/extend",
+    operation_id="extend_job",
+    summary="Extend a job",
+    status_code=HTTPStatus.ACCEPTED,
+    responses=problems(JobNotFound, JobNotExtendable, JobTooLarge, TooManyJobs, BodyTooLarge, MalformedRequest),
+    max_body_size=MAX_BODY_BYTES,
+)
+def extend_job(
+    job_id: JobId, body: ExtensionIn, sessions: Sessions, settings: ServiceSettings, response: Response
+) -> JobOut:
+    """Begin an extension of a succeeded job: more sweeps. It continues from where it was, with the same burn-in, and
+    ends as if it had been submitted with all its sweeps. Until then the job stays as it is, and so do its results.
+    """
+    with sessions.begin() as session:
+        job, unit_ids = lifecycle.extend(session, job_id, body.sweeps)
+        expected = forecast(sizes_of(session, job), {**job.settings, "sweeps": body.sweeps})
+        seconds = expected.seconds("chain") + expected.seconds("conclude")
+        check_size("the extension", seconds, expected.peak_bytes, settings)
+        check_room(session, settings)
+        [told] = describe(session, [job], settings)
+    queue.wake(sessions, unit_ids)
+    return queued(told, response)
+
+
+SideRunName = Annotated[
+    Literal["extension", "power-test"],
+    Path(description="The side run of a succeeded job that is meant.", examples=["power-test"]),
+]
+SIDES: dict[str, str] = {"extension": EXTENSION, "power-test": POWER}
+
+
+@router.post(
+    "/{job_id}/{side_run}/cancel",
+    operation_id="cancel_side_run",
+    summary="Cancel an extension or a power test",
+    responses=problems(JobNotFound, SideRunNotFound, JobFinished),
+)
+def cancel_side_run(job_id: JobId, side_run: SideRunName, sessions: Sessions, settings: ServiceSettings) -> JobOut:
+    """Cancel it alone: the job stays succeeded, with its results. It keeps what it has, so it can be resumed."""
+    with sessions.begin() as session:
+        job = lifecycle.cancel(session, Run(job_id, SIDES[side_run]))
+        [told] = describe(session, [job], settings)
+    return told
+
+
+@router.post(
+    "/{job_id}/{side_run}/pause",
+    operation_id="pause_side_run",
+    summary="Pause an extension or a power test",
+    responses=problems(JobNotFound, SideRunNotFound, JobNotPausable),
+)
+def pause_side_run(job_id: JobId, side_run: SideRunName, sessions: Sessions, settings: ServiceSettings) -> JobOut:
+    """Pause it alone, until it is resumed."""
+    with sessions.begin() as session:
+        job = lifecycle.pause(session, Run(job_id, SIDES[side_run]))
+        [told] = describe(session, [job], settings)
+    return told
+
+
+@router.post(
+    "/{job_id}/{side_run}/resume",
+    operation_id="resume_side_run",
+    summary="Resume an extension or a power test",
+    status_code=HTTPStatus.ACCEPTED,
+    responses=problems(JobNotFound, SideRunNotFound, JobNotResumable, TooManyJobs),
+)
+def resume_side_run(
+    job_id: JobId, side_run: SideRunName, sessions: Sessions, settings: ServiceSettings, response: Response
+) -> JobOut:
+    """Queue a paused, cancelled or failed one again; it continues from where it was."""
+    with sessions.begin() as session:
+        job, unit_ids = lifecycle.resume(session, Run(job_id, SIDES[side_run]))
+        check_room(session, settings)
+        [told] = describe(session, [job], settings)
+    queue.wake(sessions, unit_ids)
+    return queued(told, response)
+
+
+def queued(told: JobOut, response: Response) -> JobOut:
+    """Say where and when to follow a job that has work to do again."""
+    response.headers["Location"] = told.links.self
+    response.headers["Retry-After"] = POLL_SECONDS
+    return told

@@ -1,0 +1,233 @@
+"""Results: the trace while a job runs; categories and documents once it has succeeded."""
+
+from collections.abc import Sequence
+from typing import Annotated, Literal, TypeVar
+
+from fastapi import APIRouter, Query, Response
+from pydantic import BaseModel, Field, TypeAdapter
+from sqlalchemy import ColumnElement, and_, select, tuple_
+from sqlalchemy.orm import Session, aliased
+
+from app.core import lifecycle
+from app.core.errors import JobNotFound, MalformedRequest, ResultsNotReady
+from app.core.tables import Answer, Category, Document, Draw, Job, Summary
+from app.http.dependencies import PAGE, Cursor, JobId, Limit, Readers, from_cursor, problems, to_cursor
+from app.http.long_answers import written
+from app.schemas.common import MAX_INTEGER
+from app.schemas.results import (
+    CalibrationOut,
+    CategoriesOut,
+    CategoryOut,
+    DiagnosticsOut,
+    DocumentOut,
+    DocumentPage,
+    DrawOut,
+    Frequency,
+    PosteriorOut,
+    RunnerUp,
+    TracePage,
+)
+
+router = APIRouter(prefix="/v1/jobs/{job_id}", tags=["results"])
+
+TRACE_PAGE, MAX_TRACE_PAGE = 1_000, 10_000
+
+Told = TypeVar("Told", bound=BaseModel)
+Number = Annotated[int, Field(ge=0, le=MAX_INTEGER)]
+ChainAndSweep = TypeAdapter(tuple[Number, Number])
+RowNumber = TypeAdapter(Annotated[int, Field(ge=0, le=2**63 - 1)])
+
+
+@router.get(
+    "/trace",
+    operation_id="get_trace",
+    summary="Read the trace",
+    response_model=TracePage,
+    responses=problems(JobNotFound, MalformedRequest),
+)
+def get_trace(
+    job_id: JobId,
+    readers: Readers,
+    chain: Annotated[Number | None, Query(description="Only this chain.")] = None,
+    after: Annotated[Number | None, Query(description="Only draws after this sweep.")] = None,
+    cursor: Cursor = None,
+    limit: Annotated[int, Query(ge=1, le=MAX_TRACE_PAGE, description="Rows a page holds at most.")] = TRACE_PAGE,
+) -> Response:
+    """Read the draws by chain and sweep, one row a sweep, burn-in included; also while the job runs."""
+    last = from_cursor(cursor, ChainAndSweep)
+    columns = [getattr(Draw, name) for name in DrawOut.model_fields]
+    query = select(*columns).where(Draw.job_id == job_id).order_by(Draw.chain, Draw.sweep).limit(limit + 1)
+    if chain is not None:
+        query = query.where(Draw.chain == chain)
+    if after is not None:
+        query = query.where(Draw.sweep > after)
+    if last is not None:
+        query = query.where(tuple_(Draw.chain, Draw.sweep) > last)
+    with readers.begin() as session:
+        lifecycle.find_job(session, job_id)
+        rows = session.execute(query).all()
+    more = len(rows) > limit
+    rows = rows[:limit]
+    draws = [DrawOut.model_construct(**row._mapping) for row in rows]  # the columns have the types of its fields
+    return written(TracePage(draws=draws, next=to_cursor((rows[-1].chain, rows[-1].sweep)) if more else None))
+
+
+@router.get(
+    "/categories",
+    operation_id="get_categories",
+    summary="Read the categories",
+    response_model=CategoriesOut,
+    responses=problems(JobNotFound, ResultsNotReady),
+)
+def get_categories(job_id: JobId, readers: Readers) -> Response:
+    """Read the known and the new categories, and the posterior of the number of new ones."""
+    with readers.begin() as session:
+        job = find_concluded_job(session, job_id)
+        summary = session.get_one(Summary, (job_id, job.edition))
+        categories = categories_of(session, job)
+    return written(
+        CategoriesOut(
+            best_chain=summary.best_chain,
+            categories=[category_out(category) for category in categories],
+            n_new=posterior(summary.data["n_new"]),
+            n_new_with_documents=posterior(summary.data["n_new_with_documents"]),
+            diagnostics=told(DiagnosticsOut, summary, "diagnostics"),
+            calibration=told(CalibrationOut, summary, "calibration"),
+        )
+    )
+
+
+def categories_of(session: Session, job: Job) -> Sequence[Category]:
+    """The categories of the job's present results, in index order."""
+    present = select(Category).where(Category.job_id == job.id, Category.edition == job.edition)
+    return session.scalars(present.order_by(Category.category)).all()
+
+
+def told(kind: type[Told], summary: Summary, name: str) -> Told | None:
+    """A part of the summary that some models have."""
+    return kind.model_validate(summary.data[name]) if name in summary.data else None
+
+
+def find_concluded_job(session: Session, job_id: str) -> Job:
+    """The job. Raises JobNotFound, or ResultsNotReady while there is nothing to read.
+
+    Its results are those of `job.edition`. They can be read while it is extended or its power is tested.
+    """
+    job = lifecycle.find_job(session, job_id)
+    if job.edition == 0:
+        raise ResultsNotReady(f"job {job_id} is {job.status}; results come when it has succeeded")
+    return job
+
+
+def category_out(category: Category) -> CategoryOut:
+    """A category as HTTP reports it."""
+    return CategoryOut(
+        category=category.category,
+        name=category.name,
+        known=category.known,
+        documents=category.n_documents,
+        labeled=category.n_labeled,
+        share=category.share,
+        top_words=category.top_words,
+        stability=category.stability,
+        topics=category.topics,
+    )
+
+
+def posterior(draws_of: dict[str, int]) -> PosteriorOut:
+    """What the kept draws say of a number; `draws_of` maps each value to how many draws had it."""
+    counts = sorted((int(value), draws) for value, draws in draws_of.items())
+    total = sum(draws for _, draws in counts)
+    return PosteriorOut(
+        mode=max(counts, key=lambda count: (count[1], -count[0]))[0],
+        mean=sum(value * draws for value, draws in counts) / total,
+        interval_90=(quantile(counts, 0.05 * total), quantile(counts, 0.95 * total)),
+        frequencies=[Frequency(n_new=value, frequency=draws / total, draws=draws) for value, draws in counts],
+    )
+
+
+def quantile(counts: list[tuple[int, int]], draws_below: float) -> int:
+    """The smallest value that, with all smaller ones, has at least so many draws."""
+    seen = 0
+    for value, draws in counts:
+        seen += draws
+        if seen >= draws_below:
+            return value
+    return counts[-1][0]
+
+
+@router.get(
+    "/documents",
+    operation_id="get_documents",
+    summary="Read the documents' categories",
+    response_model=DocumentPage,
+    responses=problems(JobNotFound, ResultsNotReady, MalformedRequest),
+)
+def get_documents(
+    job_id: JobId,
+    readers: Readers,
+    category: Annotated[
+        Number | Literal["none"] | None,
+        Query(description="Only documents of the category with this index, or `none` for those without one."),
+    ] = None,
+    known: Annotated[bool | None, Query(description="Only documents of known, or only of new categories.")] = None,
+    cursor: Cursor = None,
+    limit: Limit = PAGE,
+) -> Response:
+    """Read the category of each unlabeled document, in the order they came."""
+    last = from_cursor(cursor, RowNumber)
+    first, second = aliased(Category), aliased(Category)
+    query = (
+        select(Answer, Document.key, first, second)
+        .join(Document, Document.id == Answer.document_id)
+        .outerjoin(first, of_answer(first) & (first.category == Answer.category))
+        .outerjoin(second, of_answer(second) & (second.category == Answer.runner_up))
+        .where(Answer.job_id == job_id)
+        .order_by(Answer.document_id)
+        .limit(limit + 1)
+    )
+    if category == "none":
+        query = query.where(Answer.category.is_(None))
+    elif category is not None:
+        query = query.where(Answer.category == category)
+    if known is not None:
+        query = query.where(first.known.is_(known))
+    if last is not None:
+        query = query.where(Answer.document_id > last)
+    with readers.begin() as session:
+        job = find_concluded_job(session, job_id)
+        rows = session.execute(query.where(Answer.edition == job.edition)).all()
+    more = len(rows) > limit
+    rows = rows[:limit]
+    return written(
+        DocumentPage(
+            documents=[document_out(*row) for row in rows],
+            next=to_cursor(rows[-1][0].document_id) if more else None,
+        )
+    )
+
+
+def of_answer(category: type[Category]) -> ColumnElement[bool]:
+    """The condition that a category belongs to the same results as an answer."""
+    return and_(category.job_id == Answer.job_id, category.edition == Answer.edition)
+
+
+def document_out(answer: Answer, key: str, first: Category | None, second: Category | None) -> DocumentOut:
+    """A document's answer as HTTP reports it, with its category and the second choice."""
+    return DocumentOut(
+        key=key,
+        category=answer.category,
+        name=first.name if first else None,
+        known=first.known if first else None,
+        probability=answer.probability,
+        runner_up=runner_up(answer, second),
+        reason=answer.reason,
+        stability=answer.stability,
+    )
+
+
+def runner_up(answer: Answer, second: Category | None) -> RunnerUp | None:
+    """The second choice, if there is one."""
+    if second is None or answer.runner_up_probability is None:
+        return None
+    return RunnerUp(category=second.category, name=second.name, probability=answer.runner_up_probability)

@@ -1,0 +1,1 @@
+"""Processes and where they live: supervisor, folders, environment, compiled kernels."""

@@ -1,0 +1,190 @@
+"""What HTTP says: the bodies of requests and responses, with examples."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from app.core.tables import MAX_NAME
+
+CORPUS_ID = "5f0c2c1e-6d0f-4c53-9f43-0d8c1c6ad3a7"
+JOB_ID = "b9a1d7c2-1f6e-4a38-8f0b-6f2f4f1f7e15"
+CURSOR = "WzE3NjQyODY0NDUuMTIsImI5YTFkN2MyIl0"
+
+MAX_INTEGER = 2**31 - 1  # of an INTEGER column
+
+Status = Literal["queued", "running", "paused", "succeeded", "failed", "cancelled"]
+UnitStatus = Literal["waiting", "ready", "running", "done"]
+Stage = Literal["encode", "atoms", "calibrate", "sample", "conclude", "power", "done"]
+
+
+def storable(text: str) -> str:
+    """The text, if a database can hold it: PostgreSQL knows no NUL. Raises ValueError."""
+    if "\0" in text:
+        raise ValueError("the text holds a NUL character")
+    return text
+
+
+Name = Annotated[str, Field(min_length=1, max_length=MAX_NAME), AfterValidator(storable)]
+
+
+def example(**fields: Any) -> ConfigDict:
+    """The configuration of a response body with an example."""
+    return ConfigDict(from_attributes=True, json_schema_extra={"examples": [fields]})
+
+
+def request_example(**fields: Any) -> ConfigDict:
+    """The configuration of a request body with an example."""
+    return ConfigDict(json_schema_extra={"examples": [fields]})
+
+
+class RequestBody(BaseModel):
+    """A body of a request, or an object in one: what it does not name is refused, and so is any other type.
+
+    187.0 is an integer all the same, as JSON Schema has it. Beyond 2^53 a float may not be the number that was sent.
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def read_integers(cls, data: Any) -> Any:
+        """Take floats without a fraction as integers; fields that are floats take integers, too."""
+        return {name: integer(value) for name, value in data.items()} if isinstance(data, dict) else data
+
+
+def integer(value: Any) -> Any:
+    """A float that stands for an integer as that integer, anything else as it is."""
+    is_integer = isinstance(value, float) and value.is_integer() and abs(value) <= 2**53
+    return int(value) if is_integer else value
+
+
+class Problem(BaseModel):
+    """Why a request was refused (RFC 9457)."""
+
+    class Fault(BaseModel):
+        """A part of the request that is at fault."""
+
+        where: str
+        reason: str
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    instance: str
+    errors: list[Fault] = []
+    accepted: int | None = Field(default=None, description="Of an upload that broke off: documents that are stored.")
+    rejected: int | None = Field(default=None, description="Of an upload that broke off: lines that were rejected.")
+
+
+class CorpusIn(RequestBody):
+    """A corpus to be made."""
+
+    model_config = request_example(name="arXiv abstracts")
+
+    name: Name
+
+
+CORPUS: dict[str, Any] = {
+    "id": CORPUS_ID,
+    "name": "arXiv abstracts",
+    "version": 3,
+    "created_at": "2026-11-27T23:30:45.120000Z",
+}
+
+
+class CorpusOut(BaseModel):
+    """A corpus; its version grows with each batch of documents."""
+
+    model_config = example(**CORPUS)
+
+    id: str
+    name: str
+    version: int
+    created_at: datetime
+
+
+COUNTS: dict[str, Any] = {"documents": 2000, "labeled": 480, "unlabeled": 1520, "empty": 0}
+
+
+class CorpusCounts(CorpusOut):
+    """A corpus with its counts as they are now."""
+
+    model_config = example(**CORPUS, **COUNTS)
+
+    documents: int
+    labeled: int
+    unlabeled: int
+    empty: int = Field(description="Documents without text, labeled or not.")
+
+
+class CorpusPage(BaseModel):
+    """Some corpora, newest first; `next` is the cursor of the page after, null on the last one."""
+
+    model_config = example(corpora=[{**CORPUS, **COUNTS}], next=CURSOR)
+
+    corpora: list[CorpusCounts]
+    next: str | None
+
+
+class LabelCount(BaseModel):
+    """A known category of a corpus."""
+
+    name: str
+    documents: int
+
+
+class CorpusDetail(CorpusCounts):
+    """A corpus with its counts and known categories as they are now."""
+
+    model_config = example(
+        **CORPUS,
+        **COUNTS,
+        categories=[{"name": "astronomy", "documents": 80}, {"name": "optics", "documents": 400}],
+    )
+
+    categories: list[LabelCount]
+
+
+class LineError(BaseModel):
+    """A line that could not be used."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    line: int
+    reason: str
+
+
+class UploadOut(BaseModel):
+    """What became of the lines of an upload."""
+
+    model_config = example(
+        accepted=1520,
+        labeled=0,
+        unlabeled=1520,
+        empty=1,
+        rejected=1,
+        errors=[{"line": 17, "reason": "the key 'paper-16' is already in the corpus"}],
+        ignored_fields=["year"],
+    )
+
+    accepted: int
+    labeled: int
+    unlabeled: int
+    empty: int
+    rejected: int
+    errors: list[LineError] = Field(description="The first 1,000 of them, by line.")
+    ignored_fields: list[str] = Field(description="Unknown fields, ignored.")
+
+
+class HealthOut(BaseModel):
+    """How the service is."""
+
+    model_config = example(status="ok", version="0.1.0", schema="0006", workers=2, faults={})
+
+    status: Literal["ok", "degraded"]
+    version: str
+    schema_: str = Field(serialization_alias="schema", description="Revision of the database schema.")
+    workers: int = Field(description="Workers seen recently.")
+    faults: dict[str, str] = Field(description="What is wrong, by `schema`, `broker`, `workers` and `disk`.")

@@ -1,0 +1,248 @@
+"""What a job is asked to do: its settings, their defaults and limits."""
+
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import AfterValidator, Field, computed_field, model_validator
+
+from app.core.tables import MAX_SWEEPS
+from app.schemas.common import CORPUS_ID, MAX_INTEGER, RequestBody, request_example, storable
+from sampler.hyperparameters import (
+    CALIBRATED_LIMITS,
+    DEFAULT_KERNEL,
+    LIMITS,
+    CalibratedHyperparameters,
+    CategoryStep,
+    Hyperparameters,
+    Kernel,
+    check_kernel,
+)
+from sampler.text import AUTO, NO_STOP_WORDS, STOP_WORD_LANGUAGES, TextOptions
+
+Model = Literal["lbpl-ntm", "calibrated"]
+DEFAULT_MODEL: Model = "calibrated"
+
+TEXT = TextOptions()
+HYPERPARAMETERS = Hyperparameters()
+CALIBRATED = CalibratedHyperparameters()
+CHAINS: dict[Model, int] = {"lbpl-ntm": 2, "calibrated": 4}
+SWEEPS: dict[Model, int] = {"lbpl-ntm": 500, "calibrated": 100}
+BURN_IN: dict[Model, float] = {"lbpl-ntm": 0.5, "calibrated": 0.2}  # share of the sweeps
+ONLY: dict[str, Model] = {"kernel": "lbpl-ntm", "hyperparameters": "lbpl-ntm", "calibrated": "calibrated"}
+MAX_GRID = 16  # smoothings or powers
+
+MODELS = (
+    "`calibrated` learns known or new and how fine categories are from the labels, and says how far its answers can be "
+    "trusted. `lbpl-ntm` is the paper's topic model. Default: the one that `kernel`, `hyperparameters` or "
+    f"`calibrated` go with, if one of them is given; else {DEFAULT_MODEL}."
+)
+KERNELS = (
+    "Of lbpl-ntm: how chains draw from the posterior, which is the same. `blocked` is partially collapsed and fast: it "
+    "moves whole documents. `collapsed` is Algorithm 1 of the paper, token by token; only it knows the category step "
+    f"`as_printed`. Default: {DEFAULT_KERNEL}."
+)
+
+
+def stop_word_list(name: str) -> str:
+    """The name, if there is such a list of stop words. Raises ValueError."""
+    return TextOptions(stop_words=name).stop_words
+
+
+StopWord = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(storable)]
+StopWordList = Annotated[
+    str,
+    AfterValidator(stop_word_list),
+    Field(json_schema_extra={"enum": [AUTO, NO_STOP_WORDS, *STOP_WORD_LANGUAGES]}),
+]
+Smoothing = Annotated[float, Field(ge=1e-3, le=1e3, allow_inf_nan=None)]
+Power = Annotated[float, Field(ge=-10.0, le=10.0, allow_inf_nan=None)]
+
+
+def limited(name: str) -> Any:
+    """A field for a hyperparameter of LBPL-NTM, with the model's own default and limits."""
+    low, high = LIMITS[name]
+    return Field(default=getattr(HYPERPARAMETERS, name), ge=low, le=high, allow_inf_nan=None)
+
+
+def calibrated(name: str) -> Any:
+    """A field for a constant of the calibrated model, with the model's own default and limits."""
+    low, high = CALIBRATED_LIMITS[name]
+    return Field(default=getattr(CALIBRATED, name), ge=low, le=high, allow_inf_nan=None)
+
+
+class TextIn(RequestBody):
+    """How texts become words."""
+
+    stop_words: StopWordList = TEXT.stop_words
+    extra_stop_words: list[StopWord] = Field(default=list(TEXT.extra_stop_words), max_length=10_000)
+    min_word_length: int = Field(default=TEXT.min_word_length, ge=1, le=100)
+    min_document_frequency: int = Field(default=TEXT.min_document_frequency, ge=1, le=MAX_INTEGER)
+
+    def options(self) -> TextOptions:
+        """The options as the sampler takes them."""
+        return TextOptions(**{**self.model_dump(), "extra_stop_words": tuple(self.extra_stop_words)})
+
+
+class HyperparametersIn(RequestBody):
+    """The constants of LBPL-NTM; the Gamma priors are given by shape and scale."""
+
+    n_topics: int = limited("n_topics")
+    gamma_shape: float = limited("gamma_shape")
+    gamma_scale: float = limited("gamma_scale")
+    alpha_shape: float = limited("alpha_shape")
+    alpha_scale: float = limited("alpha_scale")
+    zeta: float = limited("zeta")
+    beta: float = limited("beta")
+    category_step: CategoryStep = HYPERPARAMETERS.category_step
+    n_start: int = limited("n_start")
+    birth_share: float = limited("birth_share")
+
+    def chosen(self) -> dict[str, Any]:
+        """The constants alone."""
+        return {name: getattr(self, name) for name in HyperparametersIn.model_fields}
+
+
+class HyperparametersOut(HyperparametersIn):
+    """The constants of LBPL-NTM, and the prior means that follow from them."""
+
+    @computed_field(description="Prior mean of gamma, the concentration of categories in the corpus.")
+    def gamma_mean(self) -> float:
+        """Shape times scale."""
+        return Hyperparameters(**self.chosen()).gamma_mean
+
+    @computed_field(description="Prior mean of alpha, the concentration of tables in a document.")
+    def alpha_mean(self) -> float:
+        """Shape times scale."""
+        return Hyperparameters(**self.chosen()).alpha_mean
+
+
+class CalibratedIn(RequestBody):
+    """The constants of the calibrated model."""
+
+    effective_length: float = calibrated("effective_length")
+    n_atoms: int = calibrated("n_atoms")
+    n_atom_sweeps: int = calibrated("n_atom_sweeps")
+    n_starts: int = calibrated("n_starts")
+    smoothings: list[Smoothing] = Field(default=list(CALIBRATED.smoothings), min_length=1, max_length=MAX_GRID)
+    powers: list[Power] = Field(default=list(CALIBRATED.powers), min_length=1, max_length=MAX_GRID)
+    n_folds: int = calibrated("n_folds")
+    known_penalty: float = calibrated("known_penalty")
+    category_penalty: float = calibrated("category_penalty")
+    balance: float = calibrated("balance")
+    n_refinements: int = calibrated("n_refinements")
+    power_center: float = calibrated("power_center")
+    power_weight: float = calibrated("power_weight")
+    stability_weight: float = calibrated("stability_weight")
+    score_window: float = calibrated("score_window")
+    score_scale: float = calibrated("score_scale")
+    n_settings: int = calibrated("n_settings")
+    n_topics: int = calibrated("n_topics")
+    sample_size: int = calibrated("sample_size")
+
+    @model_validator(mode="after")
+    def check(self) -> Self:
+        """Refuse what the model refuses."""
+        CalibratedHyperparameters(
+            **{**self.model_dump(), "smoothings": tuple(self.smoothings), "powers": tuple(self.powers)}
+        )
+        return self
+
+
+class SettingsIn(RequestBody):
+    """What a job does with its corpus. What goes with the other model alone stays null, also in the answer."""
+
+    default_kernel: ClassVar[Kernel] = DEFAULT_KERNEL
+
+    text: TextIn = TextIn()
+    model: Model | None = Field(default=None, description=MODELS)
+    kernel: Kernel | None = Field(default=None, description=KERNELS)
+    hyperparameters: HyperparametersIn | None = Field(default=None, description="Of lbpl-ntm.")
+    calibrated: CalibratedIn | None = Field(default=None, description="Of the calibrated model.")
+    sweeps: int | None = Field(
+        default=None,
+        ge=1,
+        le=MAX_SWEEPS,
+        description=f"Of each chain; default: {SWEEPS['lbpl-ntm']}, of the calibrated model {SWEEPS['calibrated']}.",
+    )
+    burn_in: int | None = Field(
+        default=None,
+        ge=0,
+        lt=MAX_SWEEPS,
+        description="Sweeps whose draws are dropped; default: half of the sweeps, of the calibrated model a fifth.",
+    )
+    chains: int | None = Field(
+        default=None,
+        ge=1,
+        le=64,
+        description=f"Default: {CHAINS['lbpl-ntm']}, of the calibrated model {CHAINS['calibrated']}.",
+    )
+    seed: int = Field(default=0, ge=0, lt=2**63)  # 2^63 is exact as a float, 2^63 - 1 is not: see `main`
+
+    @model_validator(mode="after")
+    def match_model(self) -> Self:
+        """Refuse what goes with another model, and a kernel that cannot draw from this one; fill in the rest."""
+        given = {name: model for name, model in ONLY.items() if getattr(self, name) is not None}
+        if self.model is None:
+            self.model = next(iter(given.values()), DEFAULT_MODEL)
+        for name, model in given.items():
+            if model != self.model:
+                raise ValueError(f"{name} goes with model = {model!r} alone, not with {self.model!r}")
+        if self.model == "calibrated":
+            self.calibrated = self.calibrated or CalibratedIn()
+        else:
+            self.kernel = self.kernel or self.default_kernel
+            self.hyperparameters = self.hyperparameters or HyperparametersIn()
+            check_kernel(self.kernel, Hyperparameters(**self.hyperparameters.chosen()))
+        return self
+
+    @model_validator(mode="after")
+    def keep_a_draw(self) -> Self:
+        """Choose chains, sweeps and burn-in, and refuse one that leaves no draw."""
+        model = self.model or DEFAULT_MODEL
+        if self.chains is None:
+            self.chains = CHAINS[model]
+        if self.sweeps is None:
+            self.sweeps = SWEEPS[model]
+        if self.burn_in is None:
+            self.burn_in = int(self.sweeps * BURN_IN[model])
+        if self.burn_in >= self.sweeps:
+            raise ValueError(f"burn_in = {self.burn_in} is not below sweeps = {self.sweeps}")
+        return self
+
+
+class SettingsOut(SettingsIn):
+    """A job's settings in full, the defaults it took included."""
+
+    default_kernel: ClassVar[Kernel] = "collapsed"  # of a job from before there was a choice
+
+    model: Model
+    hyperparameters: HyperparametersOut | None = Field(default=None, description="Of lbpl-ntm.")
+
+
+class JobIn(SettingsIn):
+    """A job to be queued; all but the corpus has a default."""
+
+    model_config = request_example(
+        corpus_id=CORPUS_ID,
+        text={"stop_words": "en", "extra_stop_words": ["abstract"], "min_word_length": 3, "min_document_frequency": 5},
+        model="lbpl-ntm",
+        kernel="blocked",
+        hyperparameters={"n_topics": 64, "category_step": "exact"},
+        sweeps=400,
+        burn_in=200,
+        chains=2,
+        seed=7,
+    )
+
+    corpus_id: str
+
+    def settings(self) -> dict[str, Any]:
+        """The settings that go with the model in full, as a job keeps them."""
+        return self.model_dump(exclude={"corpus_id"}, exclude_none=True)
+
+
+class ExtensionIn(RequestBody):
+    """Further sweeps of a succeeded job."""
+
+    model_config = request_example(sweeps=200)
+
+    sweeps: int = Field(ge=1, lt=MAX_SWEEPS, description="Sweeps to be added to each chain.")

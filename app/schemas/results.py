@@ -1,0 +1,324 @@
+"""What HTTP says of a job's results, with examples."""
+
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from app.schemas.common import CURSOR, example
+from app.schemas.topics import TopicWeight
+
+DRAW: dict[str, Any] = {
+    "chain": 0,
+    "sweep": 1,
+    "n_categories": 11,
+    "n_new": 5,
+    "n_new_with_documents": 4,
+    "n_tables": 6120,
+    "alpha": 0.52,
+    "gamma": 0.0011,
+    "log_joint": -1204556.3,
+    "setting": None,
+}
+
+
+class DrawOut(BaseModel):
+    """What one sweep of a chain left."""
+
+    model_config = example(**DRAW)
+
+    chain: int
+    sweep: int
+    n_categories: int
+    n_new: int = Field(description="Categories that no label names.")
+    n_new_with_documents: int = Field(description="Of these, those that some document is given to.")
+    n_tables: int | None = Field(description="As `alpha` and `gamma`, of lbpl-ntm alone; else null.")
+    alpha: float | None
+    gamma: float | None
+    log_joint: float
+    setting: int | None = Field(description="Of a calibrated chain: the setting that the sweep went under.")
+
+
+class TracePage(BaseModel):
+    """Some draws, by chain and sweep; `next` is the cursor of the page after, null on the last one.
+
+    While the job runs, a trace that has come to its end goes on later: ask again by `chain` and `after`.
+    """
+
+    model_config = example(draws=[DRAW], next=CURSOR)
+
+    draws: list[DrawOut]
+    next: str | None
+
+
+NOTICED = 0.5  # Jaccard index from which on a hidden category counts as found
+
+STABILITY = "How far all chains agree on it, from 0 to 1; null where chains are not pooled."
+
+
+class TopWord(BaseModel):
+    """A word and the documents of the category that hold it."""
+
+    word: str
+    documents: int
+
+
+class CategoryOut(BaseModel):
+    """A category of the answer."""
+
+    category: int
+    name: str
+    known: bool
+    documents: int = Field(description="Unlabeled documents that were given to it.")
+    labeled: int
+    share: float
+    top_words: list[TopWord]
+    stability: float | None = Field(description=STABILITY)
+    topics: list[TopicWeight] | None = Field(
+        description="Up to ten that it is mostly made of, heaviest first; null for a job whose model tells no topics."
+    )
+
+
+class Frequency(BaseModel):
+    """How often a number occurred among the kept draws of all chains."""
+
+    n_new: int
+    frequency: float
+    draws: int
+
+
+class PosteriorOut(BaseModel):
+    """The posterior of a number of new categories, over the kept draws of all chains."""
+
+    mode: int
+    mean: float
+    interval_90: tuple[int, int] = Field(description="From the 5 % to the 95 % quantile.")
+    frequencies: list[Frequency]
+
+
+POSTERIOR: dict[str, Any] = {
+    "mode": 4,
+    "mean": 4.25,
+    "interval_90": [4, 5],
+    "frequencies": [{"n_new": 4, "frequency": 0.75, "draws": 300}, {"n_new": 5, "frequency": 0.25, "draws": 100}],
+}
+
+
+class DiagnosticsOut(BaseModel):
+    """How far the chains of a job can be trusted together."""
+
+    verdict: str = Field(description="`sound`, `mixed` or `unreliable`.")
+    reasons: list[str] = Field(description="What the verdict is from, in sentences; what decided comes first.")
+    agreement: list[list[float]] = Field(description="Adjusted Rand index of the answers of each two chains.")
+    mean_agreement: float | None = Field(description="Of all pairs; null with one chain.")
+    r_hat: dict[str, float | None] = Field(
+        description="Of each quantity's kept draws, near 1 where they have settled; null if there are too few, or "
+        "if each chain stays at a value of its own."
+    )
+    effective_size: dict[str, float | None] = Field(description="How many independent draws these are worth.")
+
+
+class SettingOut(BaseModel):
+    """A setting under which a calibrated job grouped documents, and how it scored."""
+
+    weighting: str
+    background: bool = Field(description="Whether the prior of words is in proportion to the corpus' frequencies.")
+    smoothing: float
+    power: float
+    given_back: float = Field(description="How well it gives the known categories back, up to 1.")
+    stability: float = Field(description="How far its starts agree about the new ones, up to 1.")
+    weight: float = Field(description="Share of the sweeps that go under it.")
+
+
+class CalibrationOut(BaseModel):
+    """What the labels taught a calibrated job."""
+
+    labeling_rate: float | None = Field(description="Share of the known categories' documents that bear a label.")
+    settings: list[SettingOut] = Field(description="Those that chains go under, the weightiest first.")
+
+
+DIAGNOSTICS: dict[str, Any] = {
+    "verdict": "sound",
+    "reasons": ["R-hat of the log joint is 1.030, above 1.01: its draws have not settled."],
+    "agreement": [[1.0, 0.94], [0.94, 1.0]],
+    "mean_agreement": 0.94,
+    "r_hat": {"n_categories": 1.005},
+    "effective_size": {"n_categories": 240.5},
+}
+SETTING: dict[str, Any] = {"weighting": "flat", "background": False, "smoothing": 0.4, "power": 1.5}
+CALIBRATION: dict[str, Any] = {
+    "labeling_rate": 0.4,
+    "settings": [{**SETTING, "given_back": 0.81, "stability": 0.9, "weight": 1.0}],
+}
+
+
+class CategoriesOut(BaseModel):
+    """The categories that a job found, and how sure it is of their number."""
+
+    model_config = example(
+        best_chain=None,
+        categories=[
+            {
+                "category": 0,
+                "name": "astronomy",
+                "known": True,
+                "documents": 118,
+                "labeled": 80,
+                "share": 0.099,
+                "top_words": [{"word": "galaxy", "documents": 61}],
+                "stability": 0.97,
+                "topics": [{"topic": 2, "weight": 0.44}, {"topic": 9, "weight": 0.07}],
+            },
+            {
+                "category": 6,
+                "name": "new-1",
+                "known": False,
+                "documents": 203,
+                "labeled": 0,
+                "share": 0.1015,
+                "top_words": [{"word": "plasma", "documents": 177}],
+                "stability": 0.97,
+                "topics": [{"topic": 0, "weight": 0.38}],
+            },
+        ],
+        n_new=POSTERIOR,
+        n_new_with_documents=POSTERIOR,
+        diagnostics=DIAGNOSTICS,
+        calibration=CALIBRATION,
+    )
+
+    best_chain: int | None = Field(
+        description="The chain that categories and documents are of, the one with the highest mean log joint; null "
+        "for a calibrated job, which pools all chains."
+    )
+    categories: list[CategoryOut]
+    n_new: PosteriorOut
+    n_new_with_documents: PosteriorOut
+    diagnostics: DiagnosticsOut | None = Field(description="Null for a job whose chains are not pooled.")
+    calibration: CalibrationOut | None = Field(description="Null for a job of a model without one.")
+
+
+class RunnerUp(BaseModel):
+    """The second choice."""
+
+    category: int
+    name: str
+    probability: float
+
+
+class DocumentOut(BaseModel):
+    """The answer to one unlabeled document; without a category it tells the reason."""
+
+    key: str
+    category: int | None
+    name: str | None
+    known: bool | None
+    probability: float | None
+    runner_up: RunnerUp | None
+    reason: str | None
+    stability: float | None = Field(description=STABILITY)
+
+
+class DocumentPage(BaseModel):
+    """Some documents, in the order they came; `next` is the cursor of the page after, null on the last one."""
+
+    model_config = example(
+        documents=[
+            {
+                "key": "paper-812",
+                "category": 6,
+                "name": "new-1",
+                "known": False,
+                "probability": 0.93,
+                "runner_up": {"category": 2, "name": "optics", "probability": 0.05},
+                "reason": None,
+                "stability": 0.95,
+            },
+            {
+                "key": "paper-813",
+                "category": None,
+                "name": None,
+                "known": None,
+                "probability": None,
+                "runner_up": None,
+                "reason": "no word is left after the text options",
+                "stability": None,
+            },
+        ],
+        next=CURSOR,
+    )
+
+    documents: list[DocumentOut]
+    next: str | None
+
+
+class HiddenOut(BaseModel):
+    """How a known category was found again when its labels were hidden."""
+
+    category: int
+    name: str
+    found: float = Field(
+        description="Jaccard index, among documents that bear a label, of the category with the new one that is most "
+        "like it: 1 if it was found as it is."
+    )
+    noticed: bool = Field(description=f"Whether `found` is at least {NOTICED}.")
+    recall: float = Field(description="Share of its labeled documents in that new category.")
+    probability: float = Field(description="Share of the draws in which a new category had at least half of them.")
+    taken_for: str | None = Field(description="The known category that took most of them; null if none took any.")
+    taken: float = Field(description="Share of them that it took.")
+
+
+class PowerTestOut(BaseModel):
+    """The power test of a job, by known category; while it runs, of those that it has come to."""
+
+    model_config = example(
+        categories=[
+            {
+                "category": 0,
+                "name": "astronomy",
+                "found": 0.91,
+                "noticed": True,
+                "recall": 0.93,
+                "probability": 1.0,
+                "taken_for": "optics",
+                "taken": 0.05,
+            }
+        ]
+    )
+
+    categories: list[HiddenOut]
+
+
+class SuggestionOut(BaseModel):
+    """The category that a labeled document rather belongs to."""
+
+    category: int
+    name: str
+    probability: float
+
+
+class AuditedOut(BaseModel):
+    """A labeled document whose label is doubtful, by what the other labels teach."""
+
+    key: str
+    label: str
+    probability: float = Field(description="Of the label; below 0.5.")
+    suggestion: SuggestionOut | None
+
+
+class AuditPage(BaseModel):
+    """Some doubtful labels, the most doubtful first; `next` is the cursor of the page after, null on the last one."""
+
+    model_config = example(
+        documents=[
+            {
+                "key": "paper-17",
+                "label": "optics",
+                "probability": 0.08,
+                "suggestion": {"category": 0, "name": "astronomy", "probability": 0.89},
+            }
+        ],
+        next=CURSOR,
+    )
+
+    documents: list[AuditedOut]
+    next: str | None

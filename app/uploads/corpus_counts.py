@@ -1,0 +1,63 @@
+"""What corpora hold, counted from their documents."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from app.core.tables import IS_EMPTY, Corpus, Document
+
+MAX_KNOWN = 10_000  # corpora whose counts a process remembers
+
+
+class Counts(NamedTuple):
+    """Documents of a corpus."""
+
+    documents: int = 0
+    labeled: int = 0
+    unlabeled: int = 0
+    empty: int = 0  # without text, labeled or not
+
+
+class KnownCounts:
+    """Counts of corpora at their versions, which no longer change: a list need not count what it has counted before."""
+
+    def __init__(self) -> None:
+        self.by_corpus: dict[str, tuple[int, Counts]] = {}
+
+    def of(self, session: Session, corpora: Sequence[Corpus]) -> dict[str, Counts]:
+        """The counts of the corpora as they are."""
+        known = {corpus.id: self.by_corpus.get(corpus.id, (-1, Counts())) for corpus in corpora}
+        changed = [corpus for corpus in corpora if known[corpus.id][0] != corpus.version]
+        counted = count(session, [corpus.id for corpus in changed])
+        known |= {corpus.id: (corpus.version, counted[corpus.id]) for corpus in changed}
+        if len(self.by_corpus) + len(changed) > MAX_KNOWN:
+            self.by_corpus = {}
+        self.by_corpus |= known
+        return {corpus_id: counts for corpus_id, (_, counts) in known.items()}
+
+
+def count(session: Session, corpus_ids: Sequence[str]) -> dict[str, Counts]:
+    """Count the documents of corpora, in indexes alone."""
+    counts = dict.fromkeys(corpus_ids, Counts())
+    if not corpus_ids:
+        return counts
+    mine = Document.corpus_id.in_(corpus_ids)
+    of_each = select(Document.corpus_id, func.count(), func.count(Document.label)).where(mine)
+    for corpus_id, documents, labeled in session.execute(of_each.group_by(Document.corpus_id)):
+        counts[corpus_id] = Counts(documents, labeled, documents - labeled)
+    empty_of_each = select(Document.corpus_id, func.count()).where(mine, IS_EMPTY)
+    for corpus_id, empty in session.execute(empty_of_each.group_by(Document.corpus_id)):
+        counts[corpus_id] = counts[corpus_id]._replace(empty=empty)
+    return counts
+
+
+def count_labels(session: Session, corpus_id: str) -> list[tuple[str, int]]:
+    """The known categories of a corpus by name, and how many documents bear each as their label."""
+    counts = (
+        select(Document.label, func.count())
+        .where(Document.corpus_id == corpus_id, Document.label.is_not(None))
+        .group_by(Document.label)
+    )
+    return sorted((name or "", n_documents) for name, n_documents in session.execute(counts))

@@ -1,0 +1,141 @@
+"""Corpora that have been deleted: their rows are taken out a few at a time, so that other writers get their turn.
+
+A deletion marks the corpus, which hides it and its jobs; what is marked is taken out by a thread of the API, or by
+that of the next one should it be killed. Several may be at one corpus: each finds less to do.
+
+Children go before their parents, so that no ON DELETE CASCADE has much to do. Units go first of all: a leg that still
+winds down has lost its lease then, and writes no more rows.
+"""
+
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+from time import monotonic
+from typing import Any
+
+from sqlalchemy import ColumnElement, ForeignKey, FromClause, Select, Table, delete, select, text, tuple_
+from sqlalchemy.orm import Session
+
+from app.core.db import AWAY, Database
+from app.core.tables import Base, Corpus
+
+logger = logging.getLogger(__name__)
+
+FIRST = ("checkpoints", "units")
+FEW, MANY = 4, 2_000  # rows a transaction, at first and at most
+SHORT, LONG = 0.02, 0.05  # seconds: transactions between these are of the right size
+WAIT_SECONDS = 2.0  # for a database that is away
+
+
+class Removal:
+    """Takes out what has been deleted, in a thread of its own."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.thread = ThreadPoolExecutor(1, thread_name_prefix="removal")
+        self.leaving = Event()
+
+    def wake(self) -> None:
+        """Look for deleted corpora; to be called at the start and whenever one has been marked."""
+        self.thread.submit(self.run)
+
+    def stop(self) -> None:
+        """End after the present transaction; what is left is taken out by whoever looks next."""
+        self.leaving.set()
+        self.thread.shutdown(cancel_futures=True)
+
+    def run(self) -> None:
+        """Take out all deleted corpora, waiting for a database that is away."""
+        while not self.leaving.is_set():
+            try:
+                with self.database.readers.begin() as session:
+                    marked = session.scalars(select(Corpus.id).where(Corpus.deleted_at.is_not(None))).all()
+                if not marked:
+                    return
+                for corpus_id in marked:
+                    self.remove(corpus_id)
+            except AWAY as error:
+                logger.warning("a deletion waits for the database: %s", str(error).partition("\n")[0])
+                self.leaving.wait(WAIT_SECONDS)
+            except Exception:
+                logger.exception("a deletion failed; it is tried again when the API starts, or at the next one")
+                return
+
+    def remove(self, corpus_id: str) -> None:
+        """Take out a corpus and all that hangs on it, until the API is to end."""
+        for table in tables():
+            key = parent_key(table)
+            with self.database.readers.begin() as session:
+                parents = session.scalars(ids(key.column.table, corpus_id)).all()
+            size = FEW
+            for parent_id in parents:
+                size = self.clear(table, key.parent, parent_id, size)
+        if not self.leaving.is_set():
+            with self.database.sessions.begin() as session:
+                plan_anew(session)
+                session.execute(delete(Corpus).where(Corpus.id == corpus_id))
+            logger.info("corpus %s and all that hung on it are out", corpus_id)
+
+    def clear(self, table: Table, parent: ColumnElement[Any], parent_id: Any, size: int) -> int:
+        """Delete the rows of a table under one parent, `size` of them at first; returns what proved to be a good size.
+
+        They are taken in the order of the primary key, and each time those after the last one: PostgreSQL's indexes
+        know deleted rows for a while, and whoever begins at the front again comes past all of them.
+        """
+        *prefix, last = (column for column in table.primary_key if column is not parent)
+        bounds = mine = [parent == parent_id]
+        while not self.leaving.is_set():
+            with self.database.readers.begin() as session:
+                keys = session.execute(select(*prefix, last).where(*bounds).order_by(*prefix, last).limit(size)).all()
+            if not keys:
+                break
+            # Of one prefix at a time: then no other index than that of the primary key looks as good to a planner.
+            first = keys[0]
+            end = [key for key in keys if key[:-1] == first[:-1]][-1]
+            is_first = [column == value for column, value in zip(prefix, first, strict=False)]
+            with self.database.sessions.begin() as session:
+                plan_anew(session)
+                began = monotonic()
+                session.execute(delete(table).where(*mine, *is_first, last.between(first[-1], end[-1])))
+            seconds = monotonic() - began
+            bounds = [*mine, tuple_(*prefix, last) > tuple_(*end)]
+            size = fitting(size, seconds)
+            self.leaving.wait(seconds)  # half of the time is for others
+        return size
+
+
+def tables() -> list[Table]:
+    """All tables that hang on a corpus, children before parents."""
+    found = [table for table in reversed(Base.metadata.sorted_tables) if cascades(table)]
+    return sorted(found, key=lambda table: FIRST.index(table.name) if table.name in FIRST else len(FIRST))
+
+
+def cascades(table: FromClause) -> list[ForeignKey]:
+    """The keys by which rows of a table go when others go."""
+    return [key for column in table.columns for key in column.foreign_keys if key.ondelete == "CASCADE"]
+
+
+def parent_key(table: FromClause) -> ForeignKey:
+    """The key by which a table's rows are found from a corpus: the first one, which begins an index."""
+    return cascades(table)[0]
+
+
+def ids(table: FromClause, corpus_id: str) -> Select[Any]:
+    """The ids of a table's rows that hang on a corpus, or are it."""
+    if table is Corpus.__table__:
+        return select(Corpus.id).where(Corpus.id == corpus_id)
+    key = parent_key(table)
+    return select(table.c.id).where(key.parent.in_(ids(key.column.table, corpus_id)))
+
+
+def fitting(size: int, seconds: float) -> int:
+    """How many rows the next transaction takes, after one of `size` rows took so long."""
+    if seconds > LONG:
+        return max(size // 2, 1)
+    return min(2 * size, MANY) if seconds < SHORT else size
+
+
+def plan_anew(session: Session) -> None:
+    """Let PostgreSQL plan the statements of foreign keys for the tables as they are, not as they once were."""
+    if session.get_bind().dialect.name == "postgresql":
+        session.execute(text("SET LOCAL plan_cache_mode = force_custom_plan"))
