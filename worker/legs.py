@@ -14,12 +14,13 @@ from sqlalchemy.orm import Session
 from app.core import leases
 from app.core.db import AWAY, Database, is_away
 from app.core.errors import LeaseLost
-from app.core.leases import EXTENSION
+from app.core.kinds import SideKind, UnitKind
 from app.core.settings import Settings
 from app.core.tables import Answer, Audit, Job, SideRun, Topic, Unit
 from sampler.answers import consensus
 from sampler.archive import CheckpointError
-from sampler.numerics.threads import Interrupted
+from sampler.corpus import Corpus
+from sampler.numerics.threads import Interrupted, Threads
 from worker import encodings, results, store, topics
 from worker.encode import encode, stored_corpus
 from worker.heartbeat import Heartbeat
@@ -70,9 +71,9 @@ def read(database: Database, unit_id: int) -> tuple[Unit, Job]:
     with database.readers.begin() as session:
         unit = session.get_one(Unit, unit_id)
         job = session.get_one(Job, unit.job_id)
-        sweeps = session.get_one(SideRun, (job.id, EXTENSION)).sweeps if unit.side == EXTENSION else None
-    if sweeps is not None:
-        job.settings = {**job.settings, "sweeps": sweeps}
+        side = session.get(SideRun, (job.id, unit.side)) if unit.side == SideKind.EXTENSION else None
+    if side is not None:
+        job.settings = {**job.settings, "sweeps": side.sweeps}
     return unit, job
 
 
@@ -104,7 +105,7 @@ def run_chain(leg: Leg) -> list[int]:
     """Sweep from the last checkpoint on, saving every few seconds, until the leg or the chain is over."""
     corpus = stored_corpus(leg).corpus
     with leg.threads() as threads:
-        model = mended(leg, "chain", corpus, threads, lambda session: model_of(session, leg.job, corpus, threads))
+        model = model_for(leg, UnitKind.CHAIN, corpus, threads)
         state = restored(leg, model, leg.unit)
         first_work_at = time.monotonic()
         while state.n_sweeps < leg.job.settings["sweeps"]:
@@ -116,6 +117,11 @@ def run_chain(leg: Leg) -> list[int]:
             if is_over and state.n_sweeps < leg.job.settings["sweeps"]:
                 return leg.write(leg.release)
     return leg.write(leg.finish)
+
+
+def model_for(leg: Leg, kind: UnitKind, corpus: Corpus, threads: Threads) -> Model[Any]:
+    """The model that a unit of this kind works with. Raises Stopped."""
+    return mended(leg, kind, corpus, threads, lambda session: model_of(session, leg.job, corpus, threads))
 
 
 def restored(leg: Leg, model: Model[Any], unit: Unit) -> Any:
@@ -178,7 +184,7 @@ def conclude(leg: Leg) -> list[int]:
     stored = stored_corpus(leg)
     corpus = stored.corpus
     with leg.threads() as threads:
-        model = mended(leg, "conclude", corpus, threads, lambda session: model_of(session, leg.job, corpus, threads))
+        model = model_for(leg, UnitKind.CONCLUDE, corpus, threads)
         with leg.database.readers.begin() as session:
             names = encodings.names(session, leg.job)
             best = None if model.pools_chains else store.best_chain(session, leg.job)
@@ -249,10 +255,10 @@ def save_summary(leg: Leg, best: int | None, categories: Rows, facts: Mapping[st
 
 
 WORK: dict[str, Callable[[Leg], list[int]]] = {
-    "encode": encode,
-    "atoms": run_steps,
-    "calibrate": run_steps,
-    "chain": run_chain,
-    "conclude": conclude,
-    "power": run_steps,
+    UnitKind.ENCODE: encode,
+    UnitKind.ATOMS: run_steps,
+    UnitKind.CALIBRATE: run_steps,
+    UnitKind.CHAIN: run_chain,
+    UnitKind.CONCLUDE: conclude,
+    UnitKind.POWER: run_steps,
 }

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 import numpy as np
 from sqlalchemy.orm import Session
 
+from app.core import kinds
 from app.core.tables import CalibrationStep, Job
 from sampler.answers import consensus
 from sampler.answers.consensus import Consensus
@@ -209,7 +210,7 @@ def atom_key(job: Job, words_digest: str) -> dict[str, Any]:
     return {"corpus_id": job.corpus_id, "words_digest": words_digest, "options": store.canonical(options)}
 
 
-MODELS: dict[str, type[Model[Any]]] = {"lbpl-ntm": LbplNtm, "calibrated": Calibrated}
+MODELS: dict[str, type[Model[Any]]] = {kinds.Model.LBPL_NTM: LbplNtm, kinds.Model.CALIBRATED: Calibrated}
 
 
 def model_of(session: Session, job: Job, corpus: Corpus, threads: Threads) -> Model[Any]:

@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeVar
 
 from sqlalchemy.orm import Session
 
+from app.core.kinds import UNIT_KINDS, UnitKind
 from app.core.tables import AtomRun, CalibrationStep, Job, PowerStep
 from sampler.archive import CheckpointError
 from sampler.calibrated import steps as calibration_steps
@@ -80,14 +81,10 @@ def power_test(session: Session, job: Job, corpus: Corpus) -> Steps:
 
 
 STEPS: dict[str, Callable[[Session, Job, Corpus], Steps]] = {
-    "atoms": atoms,
-    "calibrate": calibration,
-    "power": power_test,
+    UnitKind.ATOMS: atoms,
+    UnitKind.CALIBRATE: calibration,
+    UnitKind.POWER: power_test,
 }
-
-
-# By kind of unit: the kind whose results it reads.
-READS = {"calibrate": "atoms", "power": "atoms", "chain": "calibrate", "conclude": "calibrate"}
 
 
 def run_steps(leg: Leg) -> list[int]:
@@ -131,7 +128,10 @@ def mended(leg: Leg, kind: str, corpus: Corpus, threads: Threads, read: Callable
             return read(session)
     except CheckpointError as error:
         logger.warning("job %s: what %s follows from is made again: %s", leg.job.id, kind, error)
-        make_again(leg, READS[kind], corpus, threads)
+        source = UNIT_KINDS[kind].reads
+        if source is None:
+            raise
+        make_again(leg, source, corpus, threads)
     with leg.database.readers.begin() as session:
         return read(session)
 

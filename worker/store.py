@@ -8,6 +8,7 @@ import numpy as np
 from sqlalchemy import Select, collate, delete, func, insert, select
 from sqlalchemy.orm import Session
 
+from app.core.kinds import UnitKind
 from app.core.tables import Checkpoint, Document, Draw, Job, Unit
 from sampler.corpus import Array, Corpus
 from sampler.text import TextOptions
@@ -119,7 +120,7 @@ def best_chain(session: Session, job: Job) -> int:
 
 def chain_units(session: Session, job: Job, number: int | None) -> Sequence[Unit]:
     """The units of the job's chains in order, or of the one with this number."""
-    query = select(Unit).where(Unit.job_id == job.id, Unit.kind == "chain").order_by(Unit.chain)
+    query = select(Unit).where(Unit.job_id == job.id, Unit.kind == UnitKind.CHAIN).order_by(Unit.chain)
     return session.scalars(query if number is None else query.where(Unit.chain == number)).all()
 
 

@@ -13,12 +13,10 @@ from sqlalchemy.orm import Session, aliased
 
 from app.core.db import now
 from app.core.errors import LeaseLost
+from app.core.kinds import UNIT_KINDS, SideKind, UnitKind
 from app.core.tables import Job, SideRun, Unit
 
 LIVE = ("queued", "running")
-KINDS = ("encode", "atoms", "calibrate", "chain", "conclude")  # of units, as they follow; not all jobs have all
-LAST = ("conclude", "power")  # kinds after which a run has succeeded
-EXTENSION, POWER = "extension", "power"  # kinds of side runs
 
 MAX_ATTEMPTS = 3  # claims without a save, after which a unit counts as poison
 WAITS = "waits: "  # begins the error of a unit whose leg waits for better times
@@ -49,7 +47,11 @@ class Run(NamedTuple):
 
     def __str__(self) -> str:
         """As messages name it."""
-        names = {None: "job", EXTENSION: "the extension of job", POWER: "the power test of job"}
+        names: dict[str | None, str] = {
+            None: "job",
+            SideKind.EXTENSION: "the extension of job",
+            SideKind.POWER_TEST: "the power test of job",
+        }
         return f"{names[self.side]} {self.job_id}"
 
 
@@ -223,10 +225,10 @@ def finish(session: Session, unit_id: int, token: str, seconds: float | None = N
     if done is None:
         raise LeaseLost(f"unit {unit_id} is no longer held under {token}")
     run = Run(done.job_id, done.side)
-    if done.kind in LAST:
+    if UNIT_KINDS[done.kind].ends_run:
         if not end_run(session, run, "succeeded"):
             raise LeaseLost(f"{run} was stopped before its {done.kind} was done")
-        if run.side == EXTENSION:
+        if run.side == SideKind.EXTENSION:
             settle_extension(session, run)
         return []
     # Chains that finish at once pass here one by one, so that the last one sees all others done.
@@ -250,7 +252,8 @@ def make_ready(session: Session, job_id: str, kind: str) -> list[int]:
     """
     other = aliased(Unit)
     kinds = set(session.scalars(select(Unit.kind).where(Unit.job_id == job_id).distinct()))
-    following = next(after for after in KINDS[KINDS.index(kind) + 1 :] if after in kinds)
+    order = list(UnitKind)
+    following = next(after for after in order[order.index(UnitKind(kind)) + 1 :] if after in kinds)
     unfinished = select(other.id).where(other.job_id == job_id, other.kind == kind, other.status != "done")
     ready = session.scalars(
         update(Unit)

@@ -35,14 +35,10 @@ from app.core.errors import (
     JobNotTestable,
     SideRunNotFound,
 )
-from app.core.leases import CALL_SECONDS, EXTENSION, LIVE, POWER, Run, changed, end_run
+from app.core.kinds import MODELS, SIDE_KINDS, SideKind, UnitKind
+from app.core.leases import CALL_SECONDS, LIVE, Run, changed, end_run
 from app.core.tables import MAX_SWEEPS, Corpus, Encoding, Job, SideRun, Unit, is_visible
 
-# Kinds of units between encode and the chains, one unit of each, by model.
-PREPARATIONS: dict[str, tuple[str, ...]] = {"lbpl-ntm": (), "calibrated": ("atoms", "calibrate")}
-AUDITING = ("calibrated",)  # models that look whether labels are right
-WITH_TOPICS = ("calibrated",)  # models that tell the topics of their categories
-TESTABLE = ("calibrated",)  # models whose power can be tested
 MIN_KNOWN = 2  # categories that a job must know for that: hide the only one, and nothing says how fine to be
 UNFINISHED = (*LIVE, "paused")
 RESUMABLE = ("paused", "failed", "cancelled")
@@ -66,10 +62,10 @@ def submit(session: Session, corpus_id: str, settings: Mapping[str, Any]) -> tup
     )
     session.add(job)
     session.flush()
-    encode = Unit(job_id=job.id, kind="encode", status="ready", lease_until=now() + CALL_SECONDS)
-    before = [Unit(job_id=job.id, kind=kind, status="waiting") for kind in PREPARATIONS[settings["model"]]]
-    chains = [Unit(job_id=job.id, kind="chain", chain=c, status="waiting") for c in range(settings["chains"])]
-    session.add_all([encode, *before, *chains, Unit(job_id=job.id, kind="conclude", status="waiting")])
+    encode = Unit(job_id=job.id, kind=UnitKind.ENCODE, status="ready", lease_until=now() + CALL_SECONDS)
+    before = [Unit(job_id=job.id, kind=kind, status="waiting") for kind in MODELS[settings["model"]].preparations]
+    chains = [Unit(job_id=job.id, kind=UnitKind.CHAIN, chain=c, status="waiting") for c in range(settings["chains"])]
+    session.add_all([encode, *before, *chains, Unit(job_id=job.id, kind=UnitKind.CONCLUDE, status="waiting")])
     session.flush()
     return job, [encode.id]
 
@@ -138,7 +134,7 @@ def extend(session: Session, job_id: str, sweeps: int) -> tuple[Job, list[int]]:
     so the job ends as if it had been submitted with all its sweeps. Raises JobNotFound, or JobNotExtendable for a job
     that has not succeeded, is being extended, or would have too many sweeps.
     """
-    units = select(Unit.id).where(Unit.job_id == job_id, Unit.kind.in_(("chain", "conclude")))
+    units = select(Unit.id).where(Unit.job_id == job_id, Unit.kind.in_(SIDE_KINDS[SideKind.EXTENSION]))
     # Locked before the job, as everywhere; of two that extend at once the second waits here.
     session.execute(units.order_by(Unit.id).with_for_update())
     job = find_job(session, job_id)
@@ -147,20 +143,20 @@ def extend(session: Session, job_id: str, sweeps: int) -> tuple[Job, list[int]]:
         raise JobNotExtendable(f"job {job_id} would have {total} sweeps, more than {MAX_SWEEPS}")
     if job.status != "succeeded":
         raise JobNotExtendable(f"job {job_id} is {job.status}; only a succeeded job can be extended")
-    side = session.get(SideRun, (job_id, EXTENSION), populate_existing=True)
+    side = session.get(SideRun, (job_id, SideKind.EXTENSION), populate_existing=True)
     if side is not None and side.status != "succeeded":
         raise JobNotExtendable(f"an extension of job {job_id} is {side.status}: resume it, or wait for its end")
     if side is not None:
         session.delete(side)
         session.flush()
-    session.add(SideRun(job_id=job_id, kind=EXTENSION, status="queued", sweeps=total))
-    is_chain = Unit.kind == "chain"
+    session.add(SideRun(job_id=job_id, kind=SideKind.EXTENSION, status="queued", sweeps=total))
+    is_chain = Unit.kind == UnitKind.CHAIN
     changed(
         session,
         update(Unit)
         .where(Unit.id.in_(units), Unit.status == "done")
         .values(
-            side=EXTENSION,
+            side=SideKind.EXTENSION,
             status=case((is_chain, "ready"), else_="waiting"),
             lease_until=case((is_chain, now() + CALL_SECONDS), else_=None),
         ),
@@ -180,8 +176,8 @@ def begin_power_test(session: Session, job_id: str) -> tuple[Job, list[int]]:
     # Locked, so that of two who ask at once the second sees what the first one did.
     session.execute(select(Job.id).where(Job.id == job_id).with_for_update())
     job = find_job(session, job_id)
-    if job.settings["model"] not in TESTABLE:
-        raise JobNotTestable(f"job {job_id} has the model {job.settings['model']}; only a calibrated job can be tested")
+    if not MODELS[job.settings["model"]].has_power_test:
+        raise JobNotTestable(f"job {job_id} has the model {job.settings['model']}, which has no power test")
     if job.status != "succeeded":
         raise JobNotTestable(f"job {job_id} is {job.status}; only a succeeded job can be tested")
     n_known = session.scalar(select(Encoding.n_known).where(Encoding.id == job.encoding_id)) or 0
@@ -189,13 +185,19 @@ def begin_power_test(session: Session, job_id: str) -> tuple[Job, list[int]]:
         raise JobNotTestable(
             f"job {job_id} has too few known categories, {n_known}: to hide one of them takes {MIN_KNOWN}"
         )
-    side = session.get(SideRun, (job_id, POWER), populate_existing=True)
+    side = session.get(SideRun, (job_id, SideKind.POWER_TEST), populate_existing=True)
     if side is None:
-        unit = Unit(job_id=job_id, kind="power", side=POWER, status="ready", lease_until=now() + CALL_SECONDS)
-        session.add_all([SideRun(job_id=job_id, kind=POWER, status="queued"), unit])
+        unit = Unit(
+            job_id=job_id,
+            kind=UnitKind.POWER,
+            side=SideKind.POWER_TEST,
+            status="ready",
+            lease_until=now() + CALL_SECONDS,
+        )
+        session.add_all([SideRun(job_id=job_id, kind=SideKind.POWER_TEST, status="queued"), unit])
         session.flush()
         return job, [unit.id]
-    return resume(session, Run(job_id, POWER)) if side.status in RESUMABLE else (job, [])
+    return resume(session, Run(job_id, SideKind.POWER_TEST)) if side.status in RESUMABLE else (job, [])
 
 
 def find_run(session: Session, run: Run) -> tuple[Job, str]:

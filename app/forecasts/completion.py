@@ -9,11 +9,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from app.forecasts.forecast import KINDS, Work
+from app.core.kinds import UnitKind
+from app.forecasts.forecast import Work
 
 PLAIN = 0.9  # of what unsaved work should take: so far it grows with the time, then ever more slowly
 TRUST = 0.15  # of a kind's work: when so much is done, its own pace counts as much as that of the kinds before it
-UNEVEN = {"calibrate": 1.5}  # the same for kinds whose parts differ: those of one side may be a tenth of the other's
+# The same for kinds whose parts differ: those of one side may be a tenth of the other's.
+UNEVEN: Mapping[str, float] = {UnitKind.CALIBRATE: 1.5}
 GUESSED, KNOWN = 0.3, 2.0  # seconds of forecast that the reference machine counts for, and earlier jobs on this one
 REUSED = 0.25  # of the time that is due: a kind that took less had its work done by an earlier job, and shows no pace
 ALMOST = 1.0 - 1e-6
@@ -51,7 +53,9 @@ class Run(NamedTuple):
             by_kind[state.kind].append(state)
         usual = statistics.median(self.paces.values()) if self.paces else 1.0
         return [
-            (scaled(self.works[kind], self.paces.get(kind, usual)), by_kind[kind]) for kind in KINDS if kind in by_kind
+            (scaled(self.works[kind], self.paces.get(kind, usual)), by_kind[kind])
+            for kind in UnitKind
+            if kind in by_kind
         ]
 
 
@@ -134,7 +138,7 @@ def fraction(run: Run) -> float:
     must not fall then; nor when the pace of other jobs changes.
     """
     parts = stretches(run._replace(paces={}))
-    n_encode = sum(stretch.states[0].kind == "encode" for stretch in parts)  # it comes first
+    n_encode = sum(stretch.states[0].kind == UnitKind.ENCODE for stretch in parts)  # it comes first
     share = run.encode_share if n_encode else 0.0
     found = share * done_share(parts[:n_encode]) + (1.0 - share) * done_share(parts[n_encode:])
     is_done = all(state.n_done == state.n_units for state in run.states)
@@ -165,7 +169,7 @@ def rest_of(state: UnitState, stretch: Stretch) -> float:
     work = stretch.work
     rest = max(state.n_units * work.seconds - saved(state, work), 0.0)
     due = work.part if state.n_begun else work.first
-    if state.kind == "chain":
+    if state.kind == UnitKind.CHAIN:
         due += SAVE_SECONDS / stretch.pace
     due = min(due, rest)
     return rest - (by_time(max(state.waited, state.unsaved) / stretch.pace, due) if due else 0.0)

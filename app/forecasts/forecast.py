@@ -5,12 +5,12 @@ of jobs on the reference machine, one thread of a 2 GHz server; tests/app/test_f
 A forecast may be wrong by a factor of two: what a job has shown of itself corrects it, see app.forecasts.completion.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from app.core.kinds import Model, UnitKind
 from sampler.hyperparameters import CalibratedHyperparameters, Hyperparameters
 
-KINDS = ("encode", "atoms", "calibrate", "chain", "conclude", "power")  # of units, as they follow each other
 OVERHEAD = 0.05  # seconds of any unit: the corpus mapped, the kernels loaded, the first and the last transaction
 LANES = 32  # columns of categories or atoms are padded to a multiple
 KEPT_VARIANTS = 5  # weightings and smoothings that a chain has atoms for
@@ -69,24 +69,22 @@ class Forecast(NamedTuple):
     @property
     def job_seconds(self) -> float:
         """Seconds that one worker needs for a job, without a power test."""
-        return sum(self.seconds(kind) for kind in self.works if kind != "power")
+        return sum(self.seconds(kind) for kind in self.works if kind != UnitKind.POWER)
 
     def seconds(self, kind: str) -> float:
         """Seconds that all units of a kind take one after another."""
-        return self.works[kind].seconds * (self.n_chains if kind == "chain" else 1)
+        return self.works[kind].seconds * (self.n_chains if kind == UnitKind.CHAIN else 1)
 
 
 def forecast(sizes: Sizes, settings: Mapping[str, Any]) -> Forecast:
     """What a job with these settings takes over a corpus of these sizes."""
-    if settings["model"] == "calibrated":
-        return calibrated(sizes, settings)
-    return lbpl_ntm(sizes, settings)
+    return OF_MODEL[settings["model"]](sizes, settings)
 
 
 def encode_share(settings: Mapping[str, Any]) -> float:
     """The share that `encode` has of a job, by a corpus of REFERENCE sizes: its own are known when that is done."""
     found = forecast(REFERENCE, settings)
-    return found.seconds("encode") / found.job_seconds
+    return found.seconds(UnitKind.ENCODE) / found.job_seconds
 
 
 def encode(sizes: Sizes) -> Work:
@@ -108,10 +106,10 @@ def lbpl_ntm(sizes: Sizes, settings: Mapping[str, Any]) -> Forecast:
     is_collapsed = settings.get("kernel", "collapsed") == "collapsed"
     sweep = (collapsed_sweep if is_collapsed else blocked_sweep)(sizes, model)
     conclude = OVERHEAD + 2e-6 * sizes.n_documents + 1e-7 * sizes.n_tokens
-    works = {
-        "encode": encode(sizes),
-        "chain": Work(OVERHEAD + topic_start(sizes, model), sweep, settings["sweeps"]),
-        "conclude": Work(conclude),
+    works: dict[str, Work] = {
+        UnitKind.ENCODE: encode(sizes),
+        UnitKind.CHAIN: Work(OVERHEAD + topic_start(sizes, model), sweep, settings["sweeps"]),
+        UnitKind.CONCLUDE: Work(conclude),
     }
     per_topic = 4 * (2 if is_collapsed else 4) * sizes.n_words * model.n_topics
     return Forecast(works, settings["chains"], corpus_bytes(sizes) + per_topic)
@@ -177,15 +175,15 @@ def calibrated(sizes: Sizes, settings: Mapping[str, Any]) -> Forecast:
     sweep = chain_sweep(sizes, part, n_chain_atoms)
     refined = answers(sizes, part)
     test = known + n_groupings * grouping + start + POWER_SWEEPS * sweep + refined
-    works = {
-        "encode": encode(sizes),
-        "atoms": Work(OVERHEAD, atom_run(sizes, part), 2),
-        "calibrate": Work(OVERHEAD, (known + n_groupings * grouping) / (1 + n_groupings), 1 + n_groupings),
-        "chain": Work(OVERHEAD + start, sweep, settings["sweeps"]),
-        "conclude": Work(
+    works: dict[str, Work] = {
+        UnitKind.ENCODE: encode(sizes),
+        UnitKind.ATOMS: Work(OVERHEAD, atom_run(sizes, part), 2),
+        UnitKind.CALIBRATE: Work(OVERHEAD, (known + n_groupings * grouping) / (1 + n_groupings), 1 + n_groupings),
+        UnitKind.CHAIN: Work(OVERHEAD + start, sweep, settings["sweeps"]),
+        UnitKind.CONCLUDE: Work(
             OVERHEAD + refined + topics(sizes, constants.n_topics) + 1e-6 * settings["chains"] * sizes.n_documents
         ),
-        "power": Work(OVERHEAD, test, sizes.n_known),
+        UnitKind.POWER: Work(OVERHEAD, test, sizes.n_known),
     }
     return Forecast(works, settings["chains"], corpus_bytes(sizes) + calibrated_bytes(sizes, constants, n_chain_atoms))
 
@@ -253,3 +251,9 @@ def calibrated_bytes(sizes: Sizes, constants: CalibratedHyperparameters, n_atoms
     n_topics = 24 * constants.n_topics
     of_documents = 12 * sizes.n_documents * padded(sizes.n_categories)
     return sizes.n_words * max(atoms, fits, n_topics) + of_documents
+
+
+OF_MODEL: Mapping[str, Callable[[Sizes, Mapping[str, Any]], Forecast]] = {
+    Model.LBPL_NTM: lbpl_ntm,
+    Model.CALIBRATED: calibrated,
+}

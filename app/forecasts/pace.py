@@ -10,13 +10,13 @@ from typing import NamedTuple
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from app.core.kinds import UNIT_KINDS
 from app.core.tables import Job, Unit
 from app.forecasts.corpus_sizes import sizes_of
-from app.forecasts.forecast import KINDS, forecast
+from app.forecasts.forecast import forecast
 
 N_JOBS = 3  # whose paces a job is expected to have
 N_LOOKED_AT, N_KEPT = 50, 12  # of the newest jobs; of those that have succeeded, of each model
-SHARED = ("encode", "atoms")  # kinds whose work an earlier job may have done
 REUSED = 0.25  # of the time that is due: a shared kind that took less had nothing to do
 LIMITS = (0.1, 20.0)
 FRESH_SECONDS = 30.0  # for so long they are not looked at again
@@ -89,14 +89,12 @@ def shown_by(session: Session, job: Job) -> Shown:
     """What a job has shown."""
     expected = forecast(sizes_of(session, job), job.settings)
     of_kinds = (
-        select(Unit.kind, func.sum(Unit.seconds))
-        .where(Unit.job_id == job.id, Unit.kind.in_(KINDS), Unit.side.is_(None))
-        .group_by(Unit.kind)
+        select(Unit.kind, func.sum(Unit.seconds)).where(Unit.job_id == job.id, Unit.side.is_(None)).group_by(Unit.kind)
     )
     low, high = LIMITS
     paces = {}
     for kind, seconds in session.execute(of_kinds):
         ratio = float(seconds or 0.0) / expected.seconds(kind)
-        if ratio > (REUSED if kind in SHARED else 0.0):
+        if ratio > (REUSED if UNIT_KINDS[kind].is_shared else 0.0):
             paces[kind] = min(max(ratio, low), high)
     return Shown(job.settings["model"], expected.job_seconds, paces)

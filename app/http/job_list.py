@@ -13,6 +13,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
 from app.core.db import now
+from app.core.kinds import UnitKind
 from app.core.leases import LIVE
 from app.core.settings import Settings
 from app.core.tables import Encoding, Job, Unit
@@ -21,7 +22,7 @@ from app.forecasts.completion import Run, UnitState
 from app.forecasts.forecast import REFERENCE, Sizes, Work, encode_share, forecast
 from app.http.condition import unattended, why_jobs_wait
 from app.http.dependencies import address
-from app.http.progress import STAGES
+from app.http.progress import first_stage
 from app.schemas.jobs import JobSummary, SummaryLinks, SummaryProgress
 
 COLUMNS: tuple[InstrumentedAttribute[Any], ...] = (
@@ -89,7 +90,7 @@ def states_of(session: Session, job_ids: Sequence[str]) -> dict[str, list[tuple[
             func.sum(Unit.n_sweeps),
             func.sum(Unit.seconds),
         )
-        .where(Unit.job_id.in_(job_ids), Unit.kind != "power")
+        .where(Unit.job_id.in_(job_ids), Unit.kind != UnitKind.POWER)
         .group_by(Unit.job_id, Unit.kind, Unit.status, Unit.n_sweeps > 0)
     )
     found: dict[str, list[tuple[str, UnitState]]] = defaultdict(list)
@@ -117,8 +118,8 @@ def progress(
     unfinished = {state.kind for status, state in states if status != "done" and not is_done}
     present = [with_waiting(state, status, job, at) for status, state in states]
     return SummaryProgress(
-        stage=next((name for kind, name in STAGES.items() if kind in unfinished), "done"),
-        sweeps_done=min(sum(state.n_saved for _, state in states if state.kind == "chain"), n_sweeps),
+        stage=first_stage(unfinished),
+        sweeps_done=min(sum(state.n_saved for _, state in states if state.kind == UnitKind.CHAIN), n_sweeps),
         sweeps_total=n_sweeps,
         fraction=1.0 if is_done else completion.fraction(Run(present, works, share)),
         note=note,

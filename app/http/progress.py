@@ -1,6 +1,6 @@
 """How far a job is and how long it takes, from its units."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import NamedTuple
 
 from sqlalchemy import select
@@ -8,8 +8,9 @@ from sqlalchemy.orm import Session
 
 from app.core import presence
 from app.core.db import now
-from app.core.leases import EXTENSION, LIVE, POWER, WAITS
-from app.core.lifecycle import AUDITING, PREPARATIONS, TESTABLE, WITH_TOPICS, side_runs
+from app.core.kinds import MODELS, SIDE_KINDS, UNIT_KINDS, SideKind, Stage, UnitKind
+from app.core.leases import LIVE, WAITS
+from app.core.lifecycle import side_runs
 from app.core.settings import Settings
 from app.core.tables import Job, SideRun, Unit
 from app.forecasts import completion
@@ -20,18 +21,7 @@ from app.forecasts.limits import live_jobs
 from app.forecasts.pace import Shown, expected_paces, shown_by_jobs
 from app.http.condition import unattended, why_jobs_wait
 from app.http.dependencies import address
-from app.schemas.common import Stage
 from app.schemas.jobs import ChainProgress, ForecastOut, JobOut, Links, Progress, SideRunOut
-
-STAGES: dict[str, Stage] = {
-    "encode": "encode",
-    "atoms": "atoms",
-    "calibrate": "calibrate",
-    "chain": "sample",
-    "conclude": "conclude",
-    "power": "power",
-}
-STEPWISE = ("atoms", "calibrate", "power")
 
 
 class Situation(NamedTuple):
@@ -93,24 +83,25 @@ def job_out(session: Session, job: Job, around: Situation, note: str | None, set
     sizes = sizes_of(session, job)
     expected, base = forecast(sizes, job.settings), address(settings, f"/v1/jobs/{job.id}")
     sides = {run.kind: side_run_out(run, job, units, sizes, around, note) for run in side_runs(session, job.id)}
-    of_main = [unit for unit in units if unit.kind != "power"]
+    of_main = [unit for unit in units if unit.kind != UnitKind.POWER]
     part = Part(job.status, of_main, expected, 0, job.settings["sweeps"], note_of(of_main, job.status, note))
+    facts = MODELS[job.settings["model"]]
     columns = JobOut.model_fields.keys() - {"forecast", "progress", "extension", "power_test", "links"}
     return JobOut.model_validate(
         {
             **{name: getattr(job, name) for name in columns},
             "forecast": forecast_out(expected, job.settings["model"], around),
             "progress": progress(job, part, around),
-            "extension": sides.get(EXTENSION),
-            "power_test": sides.get(POWER),
+            "extension": sides.get(SideKind.EXTENSION),
+            "power_test": sides.get(SideKind.POWER_TEST),
             "links": Links(
                 self=base,
                 trace=f"{base}/trace",
                 categories=f"{base}/categories",
                 documents=f"{base}/documents",
-                audit=f"{base}/audit" if job.settings["model"] in AUDITING else None,
-                topics=f"{base}/topics" if job.settings["model"] in WITH_TOPICS else None,
-                power_test=f"{base}/power-test" if job.settings["model"] in TESTABLE else None,
+                audit=f"{base}/audit" if facts.has_audit else None,
+                topics=f"{base}/topics" if facts.has_topics else None,
+                power_test=f"{base}/power-test" if facts.has_power_test else None,
             ),
         }
     )
@@ -122,9 +113,8 @@ def side_run_out(
     """A side run as HTTP has it; one that has succeeded has no units of its own any more, if it was an extension."""
     before, after = job.settings["sweeps"], run.sweeps or 0
     n_more = max(after - before, 1)
-    expected = forecast(sizes, {**job.settings, "sweeps": n_more} if run.kind == EXTENSION else job.settings)
-    kinds = ("chain", "conclude") if run.kind == EXTENSION else ("power",)
-    mine = [unit for unit in units if unit.kind in kinds]
+    expected = forecast(sizes, {**job.settings, "sweeps": n_more} if run.kind == SideKind.EXTENSION else job.settings)
+    mine = [unit for unit in units if unit.kind in SIDE_KINDS[run.kind]]
     part = Part(run.status, mine, expected, min(before, after), after, note_of(mine, run.status, note))
     told = {name: getattr(run, name) for name in SideRunOut.model_fields.keys() - {"progress"}}
     return SideRunOut.model_validate({**told, "progress": progress(job, part, around)})
@@ -140,7 +130,8 @@ def note_of(units: Iterable[Unit], status: str, note: str | None) -> str | None:
 
 def forecast_out(expected: Forecast, model: str, around: Situation) -> ForecastOut:
     """The forecast of a job of which nothing is done, as HTTP reports it."""
-    kinds = ("encode", *PREPARATIONS[model], *["chain"] * expected.n_chains, "conclude")
+    chains = [UnitKind.CHAIN] * expected.n_chains
+    kinds = (UnitKind.ENCODE, *MODELS[model].preparations, *chains, UnitKind.CONCLUDE)
     paces = expected_paces(around.shown, model, expected.job_seconds)
     run = completion.Run([UnitState(kind, 1, 0, 0, 0, 0.0) for kind in kinds], expected.works, 0.0, paces)
     alone = completion.seconds_left(run, max(around.n_workers, 1), around.leg_seconds)
@@ -155,10 +146,12 @@ def forecast_out(expected: Forecast, model: str, around: Situation) -> ForecastO
 def progress(job: Job, part: Part, around: Situation) -> Progress:
     """How far the units of a run are together. One that has succeeded is done, whatever its units do since then."""
     is_done = part.status == "succeeded"
-    chains = sorted((unit for unit in part.units if unit.kind == "chain"), key=lambda unit: unit.chain or 0)
+    chains = sorted((unit for unit in part.units if unit.kind == UnitKind.CHAIN), key=lambda unit: unit.chain or 0)
     furthest = max(chains, key=lambda unit: unit.n_sweeps, default=None)
     at = "done" if is_done else stage(part.units)
-    stepwise = next((unit for unit in part.units if unit.kind == at and unit.kind in STEPWISE), None)
+    stepwise = next(
+        (unit for unit in part.units if UNIT_KINDS[unit.kind].stage == at and UNIT_KINDS[unit.kind].is_stepwise), None
+    )
     states = [unit_state(unit, job, part, around) for unit in part.units]
     paces = expected_paces(around.shown, job.settings["model"], part.expected.job_seconds)
     run = completion.Run(states, part.expected.works, encode_share(job.settings), paces)
@@ -195,7 +188,7 @@ def unit_state(unit: Unit, job: Job, part: Part, around: Situation) -> UnitState
     A unit that has not saved anything has waited since a worker last turned to the job, at least. Each save and each
     heartbeat sets the lease anew, so that the lease has the time of the last one.
     """
-    n_saved = max(unit.n_sweeps - part.first_sweep, 0) if unit.kind == "chain" else unit.n_sweeps
+    n_saved = max(unit.n_sweeps - part.first_sweep, 0) if unit.kind == UnitKind.CHAIN else unit.n_sweeps
     seconds = unit.seconds * n_saved / unit.n_sweeps if unit.n_sweeps else unit.seconds
     is_done, is_begun = unit.status == "done", n_saved > 0
     waited = unsaved = 0.0
@@ -217,4 +210,14 @@ def sweeps_per_second(chains: Iterable[Unit]) -> float | None:
 def stage(units: Iterable[Unit]) -> Stage:
     """What the job is at, or was at when it ended: the first kind of units that is not all done."""
     unfinished = {unit.kind for unit in units if unit.status != "done"}
-    return next((name for kind, name in STAGES.items() if kind in unfinished), "done")
+    return first_stage(unfinished)
+
+
+def is_stepwise(unit: Unit) -> bool:
+    """Whether the parts of a unit are steps."""
+    return UNIT_KINDS[unit.kind].is_stepwise
+
+
+def first_stage(unfinished: Container[str]) -> Stage:
+    """The stage of the first kind of units that is not all done."""
+    return next((facts.stage for kind, facts in UNIT_KINDS.items() if kind in unfinished), "done")

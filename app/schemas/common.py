@@ -15,7 +15,6 @@ MAX_INTEGER = 2**31 - 1  # of an INTEGER column
 
 Status = Literal["queued", "running", "paused", "succeeded", "failed", "cancelled"]
 UnitStatus = Literal["waiting", "ready", "running", "done"]
-Stage = Literal["encode", "atoms", "calibrate", "sample", "conclude", "power", "done"]
 
 
 def storable(text: str) -> str:

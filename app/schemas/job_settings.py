@@ -1,9 +1,10 @@
 """What a job is asked to do: its settings, their defaults and limits."""
 
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import AfterValidator, Field, computed_field, model_validator
 
+from app.core.kinds import DEFAULT_MODEL, MODELS, Model
 from app.core.tables import MAX_SWEEPS
 from app.schemas.common import CORPUS_ID, MAX_INTEGER, RequestBody, request_example, storable
 from sampler.hyperparameters import (
@@ -18,24 +19,19 @@ from sampler.hyperparameters import (
 )
 from sampler.text import AUTO, NO_STOP_WORDS, STOP_WORD_LANGUAGES, TextOptions
 
-Model = Literal["lbpl-ntm", "calibrated"]
-DEFAULT_MODEL: Model = "calibrated"
-
 TEXT = TextOptions()
 HYPERPARAMETERS = Hyperparameters()
 CALIBRATED = CalibratedHyperparameters()
-CHAINS: dict[Model, int] = {"lbpl-ntm": 2, "calibrated": 4}
-SWEEPS: dict[Model, int] = {"lbpl-ntm": 500, "calibrated": 100}
-BURN_IN: dict[Model, float] = {"lbpl-ntm": 0.5, "calibrated": 0.2}  # share of the sweeps
-ONLY: dict[str, Model] = {"kernel": "lbpl-ntm", "hyperparameters": "lbpl-ntm", "calibrated": "calibrated"}
+PAPER, OURS = MODELS[Model.LBPL_NTM], MODELS[Model.CALIBRATED]
+ONLY = {name: Model(model) for model, facts in MODELS.items() for name in facts.own_settings}
 MAX_GRID = 16  # smoothings or powers
 
-MODELS = (
+ABOUT_MODELS = (
     "`calibrated` learns known or new and how fine categories are from the labels, and says how far its answers can be "
     "trusted. `lbpl-ntm` is the paper's topic model. Default: the one that `kernel`, `hyperparameters` or "
     f"`calibrated` go with, if one of them is given; else {DEFAULT_MODEL}."
 )
-KERNELS = (
+ABOUT_KERNELS = (
     "Of lbpl-ntm: how chains draw from the posterior, which is the same. `blocked` is partially collapsed and fast: it "
     "moves whole documents. `collapsed` is Algorithm 1 of the paper, token by token; only it knows the category step "
     f"`as_printed`. Default: {DEFAULT_KERNEL}."
@@ -47,6 +43,7 @@ def stop_word_list(name: str) -> str:
     return TextOptions(stop_words=name).stop_words
 
 
+ModelName = Annotated[Model, Field(strict=False)]  # a string in JSON
 StopWord = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(storable)]
 StopWordList = Annotated[
     str,
@@ -153,15 +150,15 @@ class SettingsIn(RequestBody):
     default_kernel: ClassVar[Kernel] = DEFAULT_KERNEL
 
     text: TextIn = TextIn()
-    model: Model | None = Field(default=None, description=MODELS)
-    kernel: Kernel | None = Field(default=None, description=KERNELS)
+    model: ModelName | None = Field(default=None, description=ABOUT_MODELS)
+    kernel: Kernel | None = Field(default=None, description=ABOUT_KERNELS)
     hyperparameters: HyperparametersIn | None = Field(default=None, description="Of lbpl-ntm.")
     calibrated: CalibratedIn | None = Field(default=None, description="Of the calibrated model.")
     sweeps: int | None = Field(
         default=None,
         ge=1,
         le=MAX_SWEEPS,
-        description=f"Of each chain; default: {SWEEPS['lbpl-ntm']}, of the calibrated model {SWEEPS['calibrated']}.",
+        description=f"Of each chain; default: {PAPER.sweeps}, of the calibrated model {OURS.sweeps}.",
     )
     burn_in: int | None = Field(
         default=None,
@@ -173,7 +170,7 @@ class SettingsIn(RequestBody):
         default=None,
         ge=1,
         le=64,
-        description=f"Default: {CHAINS['lbpl-ntm']}, of the calibrated model {CHAINS['calibrated']}.",
+        description=f"Default: {PAPER.chains}, of the calibrated model {OURS.chains}.",
     )
     seed: int = Field(default=0, ge=0, lt=2**63)  # 2^63 is exact as a float, 2^63 - 1 is not: see `main`
 
@@ -185,8 +182,8 @@ class SettingsIn(RequestBody):
             self.model = next(iter(given.values()), DEFAULT_MODEL)
         for name, model in given.items():
             if model != self.model:
-                raise ValueError(f"{name} goes with model = {model!r} alone, not with {self.model!r}")
-        if self.model == "calibrated":
+                raise ValueError(f"{name} goes with model = {model.value!r} alone, not with {self.model.value!r}")
+        if self.model == Model.CALIBRATED:
             self.calibrated = self.calibrated or CalibratedIn()
         else:
             self.kernel = self.kernel or self.default_kernel
@@ -197,13 +194,13 @@ class SettingsIn(RequestBody):
     @model_validator(mode="after")
     def keep_a_draw(self) -> Self:
         """Choose chains, sweeps and burn-in, and refuse one that leaves no draw."""
-        model = self.model or DEFAULT_MODEL
+        facts = MODELS[self.model or DEFAULT_MODEL]
         if self.chains is None:
-            self.chains = CHAINS[model]
+            self.chains = facts.chains
         if self.sweeps is None:
-            self.sweeps = SWEEPS[model]
+            self.sweeps = facts.sweeps
         if self.burn_in is None:
-            self.burn_in = int(self.sweeps * BURN_IN[model])
+            self.burn_in = int(self.sweeps * facts.burn_in)
         if self.burn_in >= self.sweeps:
             raise ValueError(f"burn_in = {self.burn_in} is not below sweeps = {self.sweeps}")
         return self
@@ -214,7 +211,7 @@ class SettingsOut(SettingsIn):
 
     default_kernel: ClassVar[Kernel] = "collapsed"  # of a job from before there was a choice
 
-    model: Model
+    model: ModelName
     hyperparameters: HyperparametersOut | None = Field(default=None, description="Of lbpl-ntm.")
 
 
@@ -224,7 +221,7 @@ class JobIn(SettingsIn):
     model_config = request_example(
         corpus_id=CORPUS_ID,
         text={"stop_words": "en", "extra_stop_words": ["abstract"], "min_word_length": 3, "min_document_frequency": 5},
-        model="lbpl-ntm",
+        model=Model.LBPL_NTM,
         kernel="blocked",
         hyperparameters={"n_topics": 64, "category_step": "exact"},
         sweeps=400,

@@ -5,8 +5,9 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from app.schemas.common import CORPUS_ID, CURSOR, JOB_ID, Stage, Status, UnitStatus, example
-from app.schemas.job_settings import HyperparametersOut, Model, SettingsIn, SettingsOut
+from app.core.kinds import Model, Stage
+from app.schemas.common import CORPUS_ID, CURSOR, JOB_ID, Status, UnitStatus, example
+from app.schemas.job_settings import HyperparametersOut, ModelName, SettingsIn, SettingsOut
 
 FRACTION = "Share of the work that is done, from 0 to 1; every stage counts by the time that it is expected to take."
 NOTE = "Why a live job is not progressing, where that is known."
@@ -93,7 +94,7 @@ JOB: dict[str, Any] = {
     "started_at": "2026-11-27T23:31:02.910000Z",
     "finished_at": None,
     "settings": {
-        **SettingsIn(model="lbpl-ntm", sweeps=400, seed=7).model_dump(),
+        **SettingsIn(model=Model.LBPL_NTM, sweeps=400, seed=7).model_dump(),
         "hyperparameters": HyperparametersOut().model_dump(),
     },
     "forecast": {"seconds": 78.5, "seconds_on_workers": 41.2, "workers": 2, "peak_bytes": 412000000},
@@ -191,7 +192,7 @@ class JobSummary(BaseModel):
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
-    model: Model
+    model: ModelName
     sweeps: int = Field(description="Of each chain.")
     burn_in: int
     chains: int

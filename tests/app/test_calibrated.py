@@ -188,7 +188,7 @@ def test_a_job_without_an_audit_says_so(client: TestClient, database: Database) 
     succeed(database, job_id, unit_ids)
     refused = client.get(f"{job}/audit")
     assert (refused.status_code, refused.json()["type"]) == (409, "urn:newfound:problem:no-audit")
-    assert "only a calibrated job audits labels" in refused.json()["detail"]
+    assert "which does not audit labels" in refused.json()["detail"]
     assert client.get(job).json()["links"]["audit"] is None
 
 

@@ -189,7 +189,7 @@ def but_for_time(job: Any) -> Any:
     ("make", "status", "kind_of_problem", "detail"),
     [
         (not_there, 404, "job-not-found", "there is no job"),
-        (of_the_other_model, 409, "job-not-testable", "has the model lbpl-ntm; only a calibrated job can be tested"),
+        (of_the_other_model, 409, "job-not-testable", "has the model lbpl-ntm, which has no power test"),
         (with_one_category, 409, "job-not-testable", "has too few known categories, 1: to hide one of them takes 2"),
         (running, 409, "job-not-testable", "is running; only a succeeded job can be tested"),
     ],

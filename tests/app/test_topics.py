@@ -60,7 +60,7 @@ def test_a_job_of_the_topic_model_says_that_it_tells_no_topics(client: TestClien
     refused = client.get(f"{job}/topics")
     assert (refused.status_code, refused.json()["type"]) == (409, f"{PROBLEM}no-topics")
     assert refused.headers["Content-Type"] == "application/problem+json"
-    assert "has the model lbpl-ntm; only a calibrated job reports topics" in refused.json()["detail"]
+    assert "has the model lbpl-ntm, which reports no topics" in refused.json()["detail"]
     assert client.get(job).json()["links"]["topics"] is None
     assert {category["topics"] for category in client.get(f"{job}/categories").json()["categories"]} == {None}
 

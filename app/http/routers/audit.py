@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, and_, select, tuple_
 from sqlalchemy.orm import aliased
 
 from app.core.errors import JobNotFound, MalformedRequest, NoAudit, ResultsNotReady
-from app.core.lifecycle import AUDITING
+from app.core.kinds import MODELS
 from app.core.tables import Audit, Category, Document
 from app.http.dependencies import PAGE, Cursor, JobId, Limit, Readers, from_cursor, problems, to_cursor
 from app.http.long_answers import written
@@ -46,8 +46,8 @@ def get_audit(job_id: JobId, readers: Readers, cursor: Cursor = None, limit: Lim
         query = query.where(tuple_(Audit.probability, Audit.document_id) > last)
     with readers.begin() as session:
         job = find_concluded_job(session, job_id)
-        if job.settings["model"] not in AUDITING:
-            raise NoAudit(f"job {job_id} has the model {job.settings['model']}; only a calibrated job audits labels")
+        if not MODELS[job.settings["model"]].has_audit:
+            raise NoAudit(f"job {job_id} has the model {job.settings['model']}, which does not audit labels")
         rows = session.execute(query.where(Audit.edition == job.edition)).all()
     more = len(rows) > limit
     rows = rows[:limit]

@@ -29,7 +29,8 @@ from app.core.errors import (
     TooManyJobs,
 )
 from app.core.idempotency import Answer, Once
-from app.core.leases import EXTENSION, LIVE, POWER, Run
+from app.core.kinds import SIDE_KINDS, SideKind
+from app.core.leases import LIVE, Run
 from app.core.settings import Settings
 from app.core.tables import Job, is_visible
 from app.forecasts.corpus_sample import check_usable, read_sample
@@ -252,7 +253,7 @@ def extend_job(
     with sessions.begin() as session:
         job, unit_ids = lifecycle.extend(session, job_id, body.sweeps)
         expected = forecast(sizes_of(session, job), {**job.settings, "sweeps": body.sweeps})
-        seconds = expected.seconds("chain") + expected.seconds("conclude")
+        seconds = sum(expected.seconds(kind) for kind in SIDE_KINDS[SideKind.EXTENSION])
         check_size("the extension", seconds, expected.peak_bytes, settings)
         check_room(session, settings)
         [told] = describe(session, [job], settings)
@@ -264,7 +265,7 @@ SideRunName = Annotated[
     Literal["extension", "power-test"],
     Path(description="The side run of a succeeded job that is meant.", examples=["power-test"]),
 ]
-SIDES: dict[str, str] = {"extension": EXTENSION, "power-test": POWER}
+SIDES: dict[str, str] = {"extension": SideKind.EXTENSION, "power-test": SideKind.POWER_TEST}
 
 
 @router.post(

@@ -9,6 +9,7 @@ from sqlalchemy import select
 from app.broker import queue
 from app.core import lifecycle
 from app.core.errors import JobNotFound, JobNotTestable, JobTooLarge, NoPowerTest, TooManyJobs
+from app.core.kinds import UnitKind
 from app.core.tables import Encoding, PowerStep, Unit
 from app.forecasts.corpus_sizes import sizes_of
 from app.forecasts.forecast import forecast
@@ -43,7 +44,7 @@ def test_power(job_id: JobId, sessions: Sessions, settings: ServiceSettings, res
         job, unit_ids = lifecycle.begin_power_test(session, job_id)
         if unit_ids:
             expected = forecast(sizes_of(session, job), job.settings)
-            check_size("the power test", expected.seconds("power"), expected.peak_bytes, settings)
+            check_size("the power test", expected.seconds(UnitKind.POWER), expected.peak_bytes, settings)
             check_room(session, settings)
         [told] = describe(session, [job], settings)
     if not unit_ids:
@@ -63,7 +64,7 @@ def get_power_test(job_id: JobId, readers: Readers) -> PowerTestOut:
     """Read how surely each known category is found again when its labels are hidden; also while the test runs."""
     with readers.begin() as session:
         job = lifecycle.find_job(session, job_id)
-        if session.scalar(select(Unit.id).where(Unit.job_id == job_id, Unit.kind == "power")) is None:
+        if session.scalar(select(Unit.id).where(Unit.job_id == job_id, Unit.kind == UnitKind.POWER)) is None:
             raise NoPowerTest(f"nobody has asked for a power test of job {job_id}: POST to this address asks for one")
         steps = session.scalars(select(PowerStep).where(PowerStep.job_id == job_id).order_by(PowerStep.number)).all()
         names = session.get_one(Encoding, job.encoding_id).categories

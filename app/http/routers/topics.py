@@ -7,7 +7,7 @@ from fastapi import APIRouter, Response
 from sqlalchemy import select
 
 from app.core.errors import JobNotFound, NoTopics, ResultsNotReady
-from app.core.lifecycle import WITH_TOPICS
+from app.core.kinds import MODELS
 from app.core.tables import Category, Topic
 from app.http.dependencies import JobId, Readers, problems
 from app.http.long_answers import written
@@ -28,8 +28,8 @@ def get_topics(job_id: JobId, readers: Readers) -> Response:
     """Read the topics that were learned on top of the answer, the largest first, each with its categories."""
     with readers.begin() as session:
         job = find_concluded_job(session, job_id)
-        if job.settings["model"] not in WITH_TOPICS:
-            raise NoTopics(f"job {job_id} has the model {job.settings['model']}; only a calibrated job reports topics")
+        if not MODELS[job.settings["model"]].has_topics:
+            raise NoTopics(f"job {job_id} has the model {job.settings['model']}, which reports no topics")
         present = select(Topic).where(Topic.job_id == job_id, Topic.edition == job.edition)
         topics = session.scalars(present.order_by(Topic.topic)).all()
         categories = categories_of(session, job)

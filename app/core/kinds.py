@@ -1,0 +1,99 @@
+"""The models, and the kinds of units and side runs that their jobs are made of: all that there are, and what they are.
+
+A new one begins here. What a kind of unit does is one file of the worker; what it takes, a function of
+`app.forecasts.forecast`; everything else that asks for a kind reads the facts below.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Literal, NamedTuple
+
+Stage = Literal["encode", "atoms", "calibrate", "sample", "conclude", "power", "done"]
+
+
+class UnitKind(StrEnum):
+    """What a unit of work does, in the order in which the kinds of one job follow each other."""
+
+    ENCODE = "encode"  # turns documents into token arrays, once for a corpus version and its text options
+    ATOMS = "atoms"  # finds the small groups of documents that categories are made of, once for an encoding and a seed
+    CALIBRATE = "calibrate"  # learns from the labels what is known and how fine categories are
+    CHAIN = "chain"  # draws from the posterior, sweep by sweep; a job has several
+    CONCLUDE = "conclude"  # writes the answers of the chains
+    POWER = "power"  # hides each known category in turn, to see whether it is found again
+
+
+class SideKind(StrEnum):
+    """What a job that has succeeded can be asked to do besides, with a status of its own."""
+
+    EXTENSION = "extension"  # more sweeps of each chain, and new answers
+    POWER_TEST = "power"  # how surely a category is found that nobody has named
+
+
+class Model(StrEnum):
+    """What a job draws from."""
+
+    LBPL_NTM = "lbpl-ntm"  # the paper's topic model
+    CALIBRATED = "calibrated"  # known or new, and how fine categories are, are learned from the labels
+
+
+class UnitFacts(NamedTuple):
+    """What is to be known of a kind of unit."""
+
+    stage: Stage  # of a job's progress, while such a unit works
+    is_stepwise: bool = False  # its parts are steps, counted as progress; each is kept, and shared or read by others
+    is_shared: bool = False  # an earlier job may have done the work
+    reads: UnitKind | None = None  # the stepwise kind whose steps it starts from
+    ends_run: bool = False  # when it is done its run has succeeded
+
+
+class ModelFacts(NamedTuple):
+    """What is to be known of a model."""
+
+    preparations: tuple[UnitKind, ...]  # kinds of units between encode and the chains, one unit of each
+    own_settings: tuple[str, ...]  # settings that no other model has
+    chains: int  # by default
+    sweeps: int  # by default, of each chain
+    burn_in: float  # by default, as a share of the sweeps
+    has_audit: bool  # it looks at whether labels are right
+    has_topics: bool  # it learns the topics of its categories
+    has_power_test: bool
+
+
+UNIT_KINDS: Mapping[str, UnitFacts] = {
+    UnitKind.ENCODE: UnitFacts("encode", is_shared=True),
+    UnitKind.ATOMS: UnitFacts("atoms", is_stepwise=True, is_shared=True),
+    UnitKind.CALIBRATE: UnitFacts("calibrate", is_stepwise=True, reads=UnitKind.ATOMS),
+    UnitKind.CHAIN: UnitFacts("sample", reads=UnitKind.CALIBRATE),
+    UnitKind.CONCLUDE: UnitFacts("conclude", reads=UnitKind.CALIBRATE, ends_run=True),
+    UnitKind.POWER: UnitFacts("power", is_stepwise=True, reads=UnitKind.ATOMS, ends_run=True),
+}
+
+# The kinds of units that a side run is made of.
+SIDE_KINDS: Mapping[str, tuple[UnitKind, ...]] = {
+    SideKind.EXTENSION: (UnitKind.CHAIN, UnitKind.CONCLUDE),
+    SideKind.POWER_TEST: (UnitKind.POWER,),
+}
+
+MODELS: Mapping[str, ModelFacts] = {
+    Model.LBPL_NTM: ModelFacts(
+        preparations=(),
+        own_settings=("kernel", "hyperparameters"),
+        chains=2,
+        sweeps=500,
+        burn_in=0.5,
+        has_audit=False,
+        has_topics=False,
+        has_power_test=False,
+    ),
+    Model.CALIBRATED: ModelFacts(
+        preparations=(UnitKind.ATOMS, UnitKind.CALIBRATE),
+        own_settings=("calibrated",),
+        chains=4,
+        sweeps=100,
+        burn_in=0.2,
+        has_audit=True,
+        has_topics=True,
+        has_power_test=True,
+    ),
+}
+DEFAULT_MODEL = Model.CALIBRATED
