@@ -10,7 +10,7 @@ WORKDIR /source
 COPY requirements.lock ./
 RUN /opt/newfound/bin/pip install --no-cache-dir --require-hashes --only-binary :all: -r requirements.lock
 
-COPY pyproject.toml README.md ./
+COPY pyproject.toml README.md LICENSE ./
 COPY app ./app
 COPY migrations ./migrations
 COPY sampler ./sampler
