@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: demo run test test-slow test-cluster format lock clean
 
-demo: .venv/installed  ## categorize the sample corpus and look at the answer
+demo: .venv/installed  ## categorize the sample corpus and show the answer
 	@$(BIN)/python -m examples.demo
 
 run: .venv/installed  ## the service, until Ctrl-C

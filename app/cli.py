@@ -33,7 +33,7 @@ from app.processes.supervisor import ApiEnded, Supervisor, stop_on_signals
 
 logger = logging.getLogger(__name__)
 
-COMPILING = "the sampler's kernels are being compiled: once a version, for about a minute"
+COMPILING = "the sampler's kernels are being compiled: once per version, for about a minute"
 WRONG_SETTING = 2  # the exit code, as of wrong arguments
 
 Preparation = Callable[[Settings], None]
@@ -81,13 +81,18 @@ def make_parser() -> argparse.ArgumentParser:
         return command
 
     everything = (prepare_data_folder, prepare_data, prepare_encodings, prepare_kernel_cache)
-    add("serve", serve, "migrate, then run API and workers until Ctrl-C", *everything)
+    add("serve", serve, "migrate, then run the API and workers until Ctrl-C", *everything)
     add("api", api, "run the API alone", prepare_data, check_listening)
     workers = add("worker", worker, "run one worker alone", prepare_data, prepare_encodings, prepare_kernel_cache)
     workers.add_argument("--name", default=f"{socket.gethostname()}-{os.getpid()}", help="unique worker name")
-    add("compile", compile_kernels, "compile the sampler's kernels, so that no job waits for it", prepare_kernel_cache)
+    add(
+        "compile",
+        compile_kernels,
+        "compile the sampler's kernels ahead of time, so that no job waits for them",
+        prepare_kernel_cache,
+    )
     add("migrate", migrate_database, "bring the database's schema up to date", prepare_data)
-    add("config", config, "show every setting as it is in force").add_argument("--json", action="store_true")
+    add("config", config, "show every setting in force").add_argument("--json", action="store_true")
     return parser
 
 
@@ -167,7 +172,7 @@ def say_alive(database: Database, name: str) -> None:
         with database.sessions.begin() as session:
             presence.seen(session, name, COMPILING)
     except SQLAlchemyError as error:
-        logger.warning("the database does not hear of this worker: %s", error)
+        logger.warning("this worker could not be recorded in the database: %s", error)
 
 
 def compile_kernels(settings: Settings, _: argparse.Namespace) -> int:
@@ -193,7 +198,7 @@ def bring_up_to_date(settings: Settings) -> None:
     try:
         migrate(settings.database)
     except CommandError as error:
-        raise SchemaError(f"the schema of {masked(settings.database)} is of another version: {error}") from error
+        raise SchemaError(f"the schema of {masked(settings.database)} is at another version: {error}") from error
 
 
 def config(settings: Settings, parsed: argparse.Namespace) -> int:

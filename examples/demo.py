@@ -78,14 +78,14 @@ def main() -> int:
             clear(DATA)
             code = run()
     except KeyboardInterrupt:
-        console.print("Interrupted; everything that was started has ended.")
+        console.print("Interrupted; everything that was started has been stopped.")
         return 130
     except (WrongSetting, FolderInUse, ApiEnded, AddressError) as error:
         console.print(f"The demo cannot run: {error}")
         return 1
     if code == 0:
         console.print(
-            "\nThe service has ended. `make run` keeps one up; its OpenAPI page is http://127.0.0.1:8000/docs"
+            "\nThe service has stopped. `make run` starts one that stays up; its OpenAPI page is http://127.0.0.1:8000/docs"
         )
     return code
 
@@ -98,7 +98,7 @@ def run() -> int:
     client = Client(f"http://{settings.host}:{settings.port}")
     console.print(f"Starting the service: an API and {settings.workers} workers (logs in {relative(DATA / 'logs')}).")
     if not kernels_are_compiled(settings):
-        console.print("The workers compile the sampler first: once, and for a minute or more. The job waits for it.")
+        console.print("The workers first compile the sampler: once, for a minute or more. The job waits for that.")
     with Supervisor(settings, log_folder=DATA / "logs") as supervisor:
         supervisor.wait_until_listening()
         corpus_id = upload(client)
@@ -167,7 +167,7 @@ def note(progress: Any) -> str:
     if progress["n_categories"]:
         parts.append(f"{progress['n_categories']} categories now")
     if progress["sweeps_per_second"]:
-        parts.append(f"{progress['sweeps_per_second']:.1f} sweeps a second")
+        parts.append(f"{progress['sweeps_per_second']:.1f} sweeps per second")
     if progress["seconds_left"]:
         parts.append(f"{progress['seconds_left']:.0f} s left")
     return "· ".join(["", *parts])
@@ -190,14 +190,14 @@ def show_posterior(title: str, posterior: Any) -> None:
     likeliest = sorted(posterior["frequencies"], key=lambda row: -row["frequency"])[:8]
     likeliest.sort(key=lambda row: row["n_new"])
     shown = ", ".join(f"{row['n_new']}: {row['frequency']:.0%}" for row in likeliest)
-    console.print(f"\n[bold]{title}: {posterior['mode']}[/bold] (90 % within {low} and {high}; {shown})")
+    console.print(f"\n[bold]{title}: {posterior['mode']}[/bold] (90 % between {low} and {high}; {shown})")
 
 
 def show_trust(found: Any) -> None:
     """Print how far the chains bear the answer out."""
     diagnostics, calibration = found["diagnostics"], found["calibration"]
     console.print(
-        f"Verdict: [bold]{diagnostics['verdict']}[/bold]; the chains agree by {diagnostics['mean_agreement']:.2f}, and "
+        f"Verdict: [bold]{diagnostics['verdict']}[/bold]; chains agree to {diagnostics['mean_agreement']:.2f}, and "
         f"{calibration['labeling_rate']:.0%} of the documents of known categories are labeled."
     )
     for reason in diagnostics["reasons"]:
@@ -244,7 +244,7 @@ def show_scores(categories: Any, documents: Any) -> None:
         "mean F1 of the known categories": metrics.mean_f1(true, given, known),
     }
     shown = ", ".join(f"{name} {score:.3f}" for name, score in scores.items())
-    console.print(f"\n[bold]Against the labels kept back[/bold] ({len(answered):,} documents): {shown}")
+    console.print(f"\n[bold]Compared with the labels that were held back[/bold] ({len(answered):,} documents): {shown}")
 
 
 if __name__ == "__main__":

@@ -163,7 +163,7 @@ def test_whatever_is_killed_newborns_too_the_service_comes_back_and_its_job_ends
     wait_for(service.is_up, "the API is back")
     assert service.wait_until_ended(job_id)["status"] == "succeeded"
     assert all(not psutil.pid_exists(pid) for pid in killed)
-    assert "was ended by SIGKILL and is started again" in service.log.read_text()
+    assert "was ended by SIGKILL and is restarted" in service.log.read_text()
 
 
 def test_a_killed_serve_leaves_no_process_and_another_takes_its_place_at_once(tmp_path: Path) -> None:

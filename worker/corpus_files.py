@@ -67,11 +67,11 @@ class CorpusFiles:
         for _, _, path in reversed(self.by_use()):
             if shutil.disk_usage(self.folder).free >= wanted:
                 return
-            logger.info("%s is removed: there is no room for another", path)
+            logger.info("%s is removed: there is no space for another", path)
             path.unlink(missing_ok=True)
         free = shutil.disk_usage(self.folder).free
         if free < wanted:
-            raise OSError(errno.ENOSPC, f"{free} bytes are free, {wanted} are wanted", str(self.folder))
+            raise OSError(errno.ENOSPC, f"{free} bytes are free, {wanted} are needed", str(self.folder))
 
     def tidy(self) -> None:
         """Remove the files that were not used for longest, until the others keep the limit; the last one stays.
@@ -82,7 +82,7 @@ class CorpusFiles:
         for position, (_, size, path) in enumerate(self.by_use()):
             total += size
             if position > 0 and total > self.max_bytes:
-                logger.info("%s is removed: the folder is to hold %d bytes", path, self.max_bytes)
+                logger.info("%s is removed: the folder may hold at most %d bytes", path, self.max_bytes)
                 path.unlink(missing_ok=True)
 
     def by_use(self) -> list[tuple[int, int, Path]]:
@@ -117,7 +117,7 @@ def read(path: Path, n_tokens: int, n_documents: int) -> Arrays | None:
     except FileNotFoundError:
         return None
     except CorpusFileError as error:
-        logger.warning("%s is damaged and is written anew: %s", path, error)
+        logger.warning("%s is damaged and is written again: %s", path, error)
         return None
     return arrays
 

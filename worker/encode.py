@@ -97,7 +97,7 @@ def stored_corpus(leg: Leg) -> Stored:
         except CorpusFileError as error:
             if is_mended:
                 raise
-            logger.warning("job %s: the encoded corpus is damaged and made again: %s", leg.job.id, error)
+            logger.warning("job %s: the encoded corpus is damaged and computed again: %s", leg.job.id, error)
             store_encoding(leg)
             is_mended = True
         except OSError as error:
@@ -105,4 +105,4 @@ def stored_corpus(leg: Leg) -> Stored:
                 raise
             if leg.must_stop():
                 raise Stopped(f"job {leg.job.id}: while it waited for room") from error
-            leg.wait(f"the folder of encoded corpora has no room: {error}")
+            leg.wait(f"the folder of encoded corpora is full: {error}")

@@ -104,7 +104,7 @@ class Leg:
                 except AWAY as error:
                     if not is_away(error):
                         raise
-                    reason = f"the database does not take what is to be saved: {told(error)}"
+                    reason = f"the database does not accept writes: {told(error)}"
             if self.leaving():
                 raise DatabaseAway(reason)
             self.wait(reason)

@@ -48,13 +48,13 @@ def run(database: Database, settings: Settings, unit_id: int, leaving: Callable[
                 return []
         with Heartbeat(database, settings, unit_id, token, leaving) as heartbeat:
             unit, job = read(database, unit_id)
-            logger.info("job %s: %s %s begins a leg", job.id, unit.kind, "" if unit.chain is None else unit.chain)
+            logger.info("job %s: a leg of %s %s begins", job.id, unit.kind, "" if unit.chain is None else unit.chain)
             return work_on(Leg(database, settings, unit, job, heartbeat))
     except DatabaseAway as error:
         logger.warning("unit %d: its lease runs out: %s", unit_id, error)
     except Exception as error:
         if is_away(error):
-            logger.warning("unit %d: the database is away, the lease runs out: %s", unit_id, told(error))
+            logger.warning("unit %d: the database is unavailable, the lease runs out: %s", unit_id, told(error))
         else:
             logger.exception("unit %d cannot be read", unit_id)
             refuse(database, unit_id, error)
@@ -135,7 +135,7 @@ def restored(leg: Leg, model: Model[Any], unit: Unit) -> Any:
         try:
             return model.load(found.data)
         except CheckpointError as error:
-            logger.warning("unit %d: checkpoint %d is passed over: %s", unit.id, found.id, error)
+            logger.warning("unit %d: checkpoint %d is skipped: %s", unit.id, found.id, error)
         before = found.id
 
 

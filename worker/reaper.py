@@ -43,6 +43,6 @@ class Reaper:
                 presence.seen(session, self.name)
                 unit_ids = leases.reap(session)
         except Exception as error:
-            logger.warning("nothing was reaped: %r", error)
+            logger.warning("reaping failed, will be retried: %r", error)
             return
         queue.wake(self.database.sessions, unit_ids)

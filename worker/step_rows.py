@@ -47,7 +47,7 @@ def read(session: Session, table: Table, key: Key) -> list[Arrays]:
         try:
             results.append(FORMS[table].take(data))
         except CheckpointError as error:
-            logger.warning("%s %d is passed over: %s", table.__tablename__, number, error)
+            logger.warning("%s %d is skipped: %s", table.__tablename__, number, error)
             break
     return results
 

@@ -127,7 +127,7 @@ def mended(leg: Leg, kind: str, corpus: Corpus, threads: Threads, read: Callable
         with leg.database.readers.begin() as session:
             return read(session)
     except CheckpointError as error:
-        logger.warning("job %s: what %s follows from is made again: %s", leg.job.id, kind, error)
+        logger.warning("job %s: what %s is computed from is computed again: %s", leg.job.id, kind, error)
         source = UNIT_KINDS[kind].reads
         if source is None:
             raise

@@ -87,7 +87,7 @@ def call(n_units: int) -> bool:
             for _ in range(min(n_units, MAX_CALLS) - n_waiting(connection)):
                 celery.send_task(CALL, connection=connection, retry=False, ignore_result=True)
     except Exception as error:  # each transport has errors of its own
-        logger.warning("the broker took no call for workers, a reaper calls again: %r", error)
+        logger.warning("the broker did not accept a call for workers; a reaper will call again: %r", error)
         return False
     return True
 
@@ -103,7 +103,7 @@ def wake(sessions: sessionmaker[Session], unit_ids: Sequence[int]) -> None:
         with sessions.begin() as session:
             leases.make_due(session, unit_ids)
     except SQLAlchemyError as error:
-        logger.warning("units %s call again when their time is up: %s", unit_ids, error)
+        logger.warning("units %s will call again when their time is up: %s", unit_ids, error)
 
 
 def calls_waiting() -> int | None:

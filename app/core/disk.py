@@ -22,7 +22,7 @@ def shortage(settings: Settings, share: float = 1.0) -> str | None:
         return None
     return (
         f"the disk of the database is full: {free / 2**20:.0f} MiB are free, {least / 2**20:.0f} MiB are kept free "
-        "(NEWFOUND_MIN_FREE_BYTES); deleting a corpus makes room"
+        "(NEWFOUND_MIN_FREE_BYTES); deleting a corpus frees space"
     )
 
 

@@ -78,7 +78,7 @@ class CorpusInUse(ServiceError):
 
 
 class NothingToCategorize(ServiceError):
-    """The corpus holds no document that a job could categorize."""
+    """The corpus has no document that a job could categorize."""
 
 
 class JobFinished(ServiceError):
@@ -94,7 +94,7 @@ class JobNotResumable(ServiceError):
 
 
 class JobNotExtendable(ServiceError):
-    """Only a succeeded job can be extended, and not without bounds."""
+    """Only a succeeded job can be extended, up to a limit."""
 
 
 class ResultsNotReady(ServiceError):
@@ -102,15 +102,15 @@ class ResultsNotReady(ServiceError):
 
 
 class NoAudit(ServiceError):
-    """The job's model audits no labels."""
+    """The job's model does not audit labels."""
 
 
 class NoTopics(ServiceError):
-    """The job's model reports no topics of its categories."""
+    """The job's model has no topics."""
 
 
 class JobNotTestable(ServiceError):
-    """Only a succeeded calibrated job with two known categories or more can be put to the power test."""
+    """Only a succeeded calibrated job with at least two known categories can have a power test."""
 
 
 class NoPowerTest(ServiceError):
@@ -130,19 +130,19 @@ class UploadTooLarge(ServiceError):
 
 
 class UnsupportedUpload(ServiceError):
-    """The upload is of a kind that the service does not read."""
+    """The upload is in a format that the service does not read."""
 
     status = HTTPStatus.UNSUPPORTED_MEDIA_TYPE
 
 
 class UnsupportedBody(ServiceError):
-    """The body is of a kind that the operation does not read."""
+    """The body is in a format that the operation does not read."""
 
     status = HTTPStatus.UNSUPPORTED_MEDIA_TYPE
 
 
 class NothingAccepted(ServiceError):
-    """Not one row of the upload could be used."""
+    """No row of the upload could be used."""
 
     status = HTTPStatus.UNPROCESSABLE_ENTITY
 
@@ -160,7 +160,7 @@ class IdempotencyKeyReused(ServiceError):
 
 
 class ResourceDeleted(ServiceError):
-    """What the first request under this idempotency key made has been deleted."""
+    """What the first request under this idempotency key created has been deleted."""
 
     status = HTTPStatus.GONE
 
@@ -172,7 +172,7 @@ class DatabaseUnavailable(ServiceError):
 
 
 class NotReady(ServiceError):
-    """A part of the service is not as it must be for jobs to be done."""
+    """Part of the service is not ready for jobs."""
 
     status = HTTPStatus.SERVICE_UNAVAILABLE
 
@@ -216,7 +216,7 @@ def title_of(kind: type[ServiceError]) -> str:
 def no_word_left(corpus_id: str, min_document_frequency: int, min_word_length: int) -> NothingToCategorize:
     """A job over the corpus could answer no document under these text options, and what to do."""
     return NothingToCategorize(
-        f"no unlabeled document of corpus {corpus_id} keeps a word under these text options: "
+        f"no unlabeled document of corpus {corpus_id} keeps a word under these text options; "
         f"lower min_document_frequency (now {min_document_frequency}) or "
         f"min_word_length (now {min_word_length}), or drop fewer stop words"
     )

@@ -85,7 +85,7 @@ class Once:
         Raises IdempotencyKeyReused, ResourceDeleted.
         """
         if row.digest != self.digest:
-            raise IdempotencyKeyReused(f"the key {self.key!r} came before with another body: use a new key")
+            raise IdempotencyKeyReused(f"the key {self.key!r} was used before with another body; use a new key")
         kept = Answer(int(row.status or 0), row.headers or {}, row.body or "", replayed=True)
         check_resource(session, kept.headers.get("Location", self.scope))
         return kept
@@ -110,7 +110,7 @@ def check_resource(session: Session, path: str) -> None:
     )
     if not session.scalar(select(there)):
         name = "corpus" if kind == "corpora" else "job"
-        raise ResourceDeleted(f"{name} {id_} has been deleted since; a new request takes a new key")
+        raise ResourceDeleted(f"{name} {id_} has been deleted since; use a new key for a new request")
 
 
 def is_old() -> ColumnElement[bool]:

@@ -327,7 +327,7 @@ def reap(session: Session) -> list[int]:
 def poisonous(unit: Unit) -> str:
     """Why a unit's job is given up, as its owner reads it."""
     name = unit.kind if unit.chain is None else f"{unit.kind} {unit.chain}"
-    last = unit.error or "none was told, so its workers were killed or died, perhaps for want of memory"
+    last = unit.error or "none was recorded, so its workers were killed or died, perhaps for lack of memory"
     return f"{name} (unit {unit.id}) was claimed {unit.attempts} times without a save; its last error: {last}"
 
 

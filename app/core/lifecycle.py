@@ -78,7 +78,7 @@ def pause(session: Session, run: Run) -> Job:
     paused = changed(session, run.update(LIVE).values(status="paused"))
     job, status = find_run(session, run)
     if not paused:
-        raise JobNotPausable(f"{run} is {status}, neither queued nor running")
+        raise JobNotPausable(f"{run} is {status}, not queued or running")
     return job
 
 
@@ -90,7 +90,7 @@ def cancel(session: Session, run: Run) -> Job:
     cancelled = end_run(session, run, "cancelled", among=UNFINISHED)
     job, status = find_run(session, run)
     if not cancelled:
-        raise JobFinished(f"{run} has already ended: {status}")
+        raise JobFinished(f"{run} has already ended ({status})")
     return job
 
 
@@ -123,7 +123,7 @@ def resume(session: Session, run: Run) -> tuple[Job, list[int]]:
     resumed = changed(session, run.update(RESUMABLE).values(status="queued", error=None, finished_at=None))
     job, status = find_run(session, run)
     if not resumed:
-        raise JobNotResumable(f"{run} is {status}, neither paused nor cancelled nor failed")
+        raise JobNotResumable(f"{run} is {status}, not paused, cancelled or failed")
     return job, unit_ids
 
 
@@ -145,7 +145,7 @@ def extend(session: Session, job_id: str, sweeps: int) -> tuple[Job, list[int]]:
         raise JobNotExtendable(f"job {job_id} is {job.status}; only a succeeded job can be extended")
     side = session.get(SideRun, (job_id, SideKind.EXTENSION), populate_existing=True)
     if side is not None and side.status != "succeeded":
-        raise JobNotExtendable(f"an extension of job {job_id} is {side.status}: resume it, or wait for its end")
+        raise JobNotExtendable(f"an extension of job {job_id} is {side.status}; resume it, or wait until it ends")
     if side is not None:
         session.delete(side)
         session.flush()
@@ -179,11 +179,11 @@ def begin_power_test(session: Session, job_id: str) -> tuple[Job, list[int]]:
     if not MODELS[job.settings["model"]].has_power_test:
         raise JobNotTestable(f"job {job_id} has the model {job.settings['model']}, which has no power test")
     if job.status != "succeeded":
-        raise JobNotTestable(f"job {job_id} is {job.status}; only a succeeded job can be tested")
+        raise JobNotTestable(f"job {job_id} is {job.status}; only a succeeded job can have a power test")
     n_known = session.scalar(select(Encoding.n_known).where(Encoding.id == job.encoding_id)) or 0
     if n_known < MIN_KNOWN:
         raise JobNotTestable(
-            f"job {job_id} has too few known categories, {n_known}: to hide one of them takes {MIN_KNOWN}"
+            f"job {job_id} has too few known categories for a power test: {n_known}, at least {MIN_KNOWN} are needed"
         )
     side = session.get(SideRun, (job_id, SideKind.POWER_TEST), populate_existing=True)
     if side is None:

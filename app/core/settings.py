@@ -34,16 +34,16 @@ class Settings(BaseSettings):
     port: int = Field(default=8000, ge=1, le=65535)
     trusted_hosts: str = Field(default="", pattern=HOSTS)  # besides localhost and the host above; `app.http.hosts`
     root_path: str = Field(default="", pattern=r"^(/[\w.~-]+)*$")  # of the service behind a proxy, such as /newfound
-    forwarded_allow_ips: str = Field(default="", pattern=ADDRESSES)  # proxies whose X-Forwarded-* headers are believed
-    client_seconds: float = Field(default=30.0, gt=0)  # a client that is silent for so long is cut off
+    forwarded_allow_ips: str = Field(default="", pattern=ADDRESSES)  # proxies whose X-Forwarded-* headers are trusted
+    client_seconds: float = Field(default=30.0, gt=0)  # a client that is silent for this long is cut off
     max_connections: int = Field(default=1_000, ge=1)
     workers: int = Field(default=2, ge=1)
     threads: int = Field(default=1, ge=1)  # of a worker, for the sweeps of its leg; no result depends on it
 
-    lease_seconds: float = Field(default=60.0, gt=0)  # a unit without a sign of life for so long is taken over
+    lease_seconds: float = Field(default=60.0, gt=0)  # a unit without a sign of life for this long is taken over
     heartbeat_seconds: float = Field(default=15.0, gt=0)
     reap_seconds: float = Field(default=10.0, gt=0)
-    leg_seconds: float = Field(default=60.0, gt=0)  # then a worker turns to the next unit in the queue
+    leg_seconds: float = Field(default=60.0, gt=0)  # then a worker turns to the next unit
     save_seconds: float = Field(default=2.0, gt=0)
 
     encodings_folder: Path | None = None  # default: in the data folder; where workers map encoded corpora from
@@ -67,14 +67,16 @@ class Settings(BaseSettings):
         try:
             url = make_url(value)
         except (ArgumentError, ValueError):
-            raise ValueError("it is no URL such as postgresql+psycopg://USER:SECRET@HOST/DATABASE") from None
+            raise ValueError("it is not a URL such as postgresql+psycopg://USER:SECRET@HOST/DATABASE") from None
         if url.get_backend_name() not in DRIVERS:
             raise ValueError(f"it names {url.drivername}; Newfound runs on postgresql+psycopg:// and sqlite:///")
         driver = DRIVERS[url.get_backend_name()]
         if "+" in url.drivername and url.get_driver_name() != driver:
             raise ValueError(f"it names {url.drivername}; the driver must be {url.get_backend_name()}+{driver}")
         if url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:"):
-            raise ValueError("it names no file: the processes of the service share one, as in sqlite:////path/to/file")
+            raise ValueError(
+                "it names no file: the processes of the service must share one, as in sqlite:////path/to/file"
+            )
         if url.get_backend_name() == "sqlite" and url.query:
             raise ValueError(f"SQLite takes no parameters here: {', '.join(url.query)}")
         return value
@@ -96,7 +98,9 @@ class Settings(BaseSettings):
         except ValueError:  # a port that is no number
             is_well_formed = False
         if not is_well_formed:
-            raise ValueError("it is no URL such as redis://:SECRET@HOST:6379/0, or filesystem:// for the data folder")
+            raise ValueError(
+                "it is not a URL such as redis://:SECRET@HOST:6379/0, or filesystem:// for the data folder"
+            )
         return value
 
     @model_validator(mode="after")

@@ -90,12 +90,14 @@ def check_usable(session: Session, corpus_id: str, sample: Sample, options: Text
     What the sample does not show to be impossible is accepted: `encode` sees all documents.
     """
     if sample.n_documents == 0:
-        raise NothingToCategorize(f"corpus {corpus_id} holds no documents: upload some first")
+        raise NothingToCategorize(f"corpus {corpus_id} has no documents; upload some first")
     unlabeled = select(Document.id).where(Document.corpus_id == corpus_id, Document.label.is_(None))
     if all(document.label is not None for document in sample.documents) and (
         sample.is_whole or session.scalar(unlabeled.limit(1)) is None
     ):
-        raise NothingToCategorize(f"corpus {corpus_id} holds no unlabeled documents: upload what is to be categorized")
+        raise NothingToCategorize(
+            f"corpus {corpus_id} has no unlabeled documents; upload those that are to be categorized"
+        )
     if options.min_document_frequency > sample.n_documents or (
         sample.is_whole
         and not has_usable_word(((document.text, document.label is None) for document in sample.documents), options)

@@ -15,18 +15,18 @@ from app.core.tables import Job, SideRun, Unit
 def check_size(what: str, seconds: float, peak_bytes: int, settings: Settings) -> None:
     """Raise JobTooLarge if `what` is forecast to take more than one job may."""
     forecast = (
-        f"{what} would take about {seconds:,.0f} seconds of work of one worker "
+        f"{what} would take about {seconds:,.0f} seconds of work for one worker "
         f"({readable(seconds)}) and {peak_bytes:,} bytes of its memory"
     )
     if seconds > settings.max_job_seconds:
         raise JobTooLarge(
             f"{forecast}; NEWFOUND_MAX_JOB_SECONDS allows {settings.max_job_seconds:,.0f} seconds: "
-            "ask for fewer sweeps or chains, or for smaller constants of the model"
+            "request fewer sweeps or chains, or smaller constants of the model"
         )
     if peak_bytes > settings.max_job_bytes:
         raise JobTooLarge(
             f"{forecast}; NEWFOUND_MAX_JOB_BYTES allows {settings.max_job_bytes:,} bytes: "
-            "ask for fewer topics or atoms, or for a higher min_document_frequency"
+            "request fewer topics or atoms, or a higher min_document_frequency"
         )
 
 
@@ -54,7 +54,7 @@ def check_room(session: Session, settings: Settings) -> None:
     if n_units > settings.max_live_units:
         raise TooManyJobs(
             f"with this job {n_units:,} units of work would be queued or running, and NEWFOUND_MAX_LIVE_UNITS allows "
-            f"{settings.max_live_units:,}: try again later, or ask for fewer chains"
+            f"{settings.max_live_units:,}: try again later, or request fewer chains"
         )
 
 

@@ -18,7 +18,7 @@ from app.core.tables import Job, SideRun, Unit
 BROKER_SECONDS = 5.0  # for which what is known of the broker holds
 NO_WORKER = "no worker is running: start one with `newfound worker`"
 NO_BROKER = "the broker does not answer: jobs wait until it does"
-BUSY = "all workers are at work on other jobs: this one waits for its turn"
+BUSY = "all workers are busy with other jobs: this one waits for its turn"
 
 
 class Broker:

@@ -67,7 +67,7 @@ ServiceSettings = Annotated[Settings, Depends(settings)]
 def check_corpus_id(corpus_id: str) -> None:
     """Raise CorpusNotFound for what has not the shape of an id."""
     if not re.fullmatch(ID_PATTERN, corpus_id):
-        raise CorpusNotFound("this is no id of a corpus")
+        raise CorpusNotFound("this is not the id of a corpus")
 
 
 def corpus_id(corpus_id: Annotated[str, Path(description="Id of the corpus.", examples=[CORPUS_ID])]) -> str:
@@ -79,7 +79,7 @@ def corpus_id(corpus_id: Annotated[str, Path(description="Id of the corpus.", ex
 def job_id(job_id: Annotated[str, Path(description="Id of the job.", examples=[JOB_ID])]) -> str:
     """The job id of the path, if it has the shape of one: no other reaches the database."""
     if not re.fullmatch(ID_PATTERN, job_id):
-        raise JobNotFound("this is no id of a job")
+        raise JobNotFound("this is not the id of a job")
     return job_id
 
 
@@ -93,8 +93,8 @@ IdempotencyKey = Annotated[
         min_length=1,
         max_length=200,
         pattern="^[ -~]+$",
-        description="The client's name for this request, kept for a day: a repeat with the same body gets the same "
-        "answer, with the header `Idempotent-Replayed: true`, and does nothing twice.",
+        description="A key that the client chooses for this request, kept for a day: a repeat with the same body "
+        "gets the same answer, with the header `Idempotent-Replayed: true`, and nothing is done twice.",
     ),
 ]
 
@@ -138,8 +138,8 @@ def find_corpus(session: Session, corpus_id: str) -> Corpus:
     return corpus
 
 
-Limit = Annotated[int, Query(ge=1, le=MAX_PAGE, description="Rows a page holds at most.")]
-Cursor = Annotated[str | None, Query(max_length=500, description="`next` of the page before.")]
+Limit = Annotated[int, Query(ge=1, le=MAX_PAGE, description="Maximum number of rows per page.")]
+Cursor = Annotated[str | None, Query(max_length=500, description="`next` of the previous page.")]
 
 NewestFirst = TypeAdapter(tuple[FiniteFloat, Annotated[str, StringConstraints(pattern=ID_PATTERN)]])
 
@@ -179,7 +179,7 @@ def problems(*kinds: type[ServiceError]) -> dict[int | str, dict[str, Any]]:
                 "type": type_of(kind.__name__),
                 "title": title_of(kind),
                 "status": status,
-                "detail": "what it was about, with the values that met",
+                "detail": "what happened, with the values in question",
                 "instance": "/v1/…",
             }
         }

@@ -116,7 +116,7 @@ class FrontDoor:
                 check_query(operation, scope["query_string"])
                 check_body(operation, Headers(scope=scope))
                 return None
-        detail = f"{path[:MAX_QUOTED]} does not take {scope['method']}, but {allow['Allow']}"
+        detail = f"{path[:MAX_QUOTED]} does not allow {scope['method']}; it allows {allow['Allow']}"
         return http_problem(Request(scope), HTTPStatus.METHOD_NOT_ALLOWED, detail, allow)
 
     def at(self, path: str) -> list[Operation]:
@@ -163,7 +163,7 @@ def instead(known: Sequence[str], name: str) -> str:
     near = get_close_matches(name, known, n=1)
     if near:
         return f"; did you mean {near[0]!r}?"
-    return f"; there are {', '.join(sorted(known))}" if known else "; this operation has none"
+    return f"; the parameters are {', '.join(sorted(known))}" if known else "; this operation has none"
 
 
 def check_body(operation: Operation, headers: Headers) -> None:
@@ -174,5 +174,5 @@ def check_body(operation: Operation, headers: Headers) -> None:
     has_body = length not in (None, "0") or "transfer-encoding" in headers
     content_type = headers.get("content-type", "").strip()
     if operation.takes_json and has_body and not JSON_TYPE.fullmatch(content_type):
-        came = f"{content_type[:MAX_QUOTED]!r} came" if content_type else "none came"
+        came = f"it is {content_type[:MAX_QUOTED]!r}" if content_type else "there is none"
         raise UnsupportedBody(f"the content type must be application/json or application/*+json; {came}")

@@ -22,11 +22,11 @@ from app.uploads.corpus_counts import KnownCounts
 from app.uploads.removal import Removal
 
 DESCRIPTION = """
-Newfound gives every unlabeled document of a corpus a category: one of those that labels name, or a new
-one that the model found. Make a corpus, upload documents, submit a job, follow it, read its results.
+Newfound gives every unlabeled document of a corpus a category: one of those that labels name, or a new one
+that the model found. Create a corpus, upload documents, submit a job, follow it, read its results.
 
-Apart from what each operation lists, a request may be refused before its operation is known: 408 for a client that is
-silent, 431 for a head of more than 64 KiB, 503 beyond the number of connections.
+In addition to what each operation lists, a request may be refused before its operation is known: 408 for a client that
+is silent, 431 for a head of more than 64 KiB, 503 when there are too many connections.
 """
 
 # What any operation may answer.

@@ -90,7 +90,7 @@ def http_problem(request: Request, status: int, detail: str, headers: Mapping[st
 def http_refusal(request: Request, error: HTTPException) -> ProblemResponse:
     """The answer to a request that the framework refuses, such as one for an unknown path."""
     if error.status_code == HTTPStatus.BAD_REQUEST:
-        return refusal(request, MalformedRequest("the body is not JSON in UTF-8, or it is nested too deeply"))
+        return refusal(request, MalformedRequest("the body is not JSON in UTF-8, or is nested too deeply"))
     if error.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:  # without a Content-Length; see `front_door`
         return refusal(request, BodyTooLarge(f"the body is larger than {request.scope[MAX_BODY_SIZE_SCOPE_KEY]} bytes"))
     return http_problem(request, error.status_code, str(error.detail), error.headers)
@@ -116,7 +116,12 @@ def database_refusal(request: Request, error: DBAPIError) -> ProblemResponse:
     """The answer to an error of the database: it is away, its disk is full, or the service has a fault."""
     if is_disk_full(error):
         log_refusal(request, error.orig)
-        return refusal(request, StorageFull("the database could not write; delete what is not needed, or make room"))
+        return refusal(
+            request,
+            StorageFull(
+                "the database could not write: its disk is full; delete what is not needed, or free some space"
+            ),
+        )
     if isinstance(error, AWAY) or error.connection_invalidated:
         return unanswered(request, error.orig)
     return internal_error(request, error)

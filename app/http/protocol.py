@@ -155,10 +155,12 @@ class BoundedProtocol(HttpToolsProtocol):
                 self.cycle.keep_alive = False
             else:
                 self.refuse(
-                    self.fault or BadRequest(f"the request cannot be parsed: {error or 'its target is no path'}")
+                    self.fault or BadRequest(f"the request cannot be parsed: {error or 'its target is not a path'}")
                 )
         if self.n_overhead >= MAX_HEAD_BYTES and self.stage in (Stage.HEAD, Stage.BODY):
-            self.refuse(HeadTooLarge(f"the request line and all headers together may have {MAX_HEAD_BYTES} bytes"))
+            self.refuse(
+                HeadTooLarge(f"the request line and all headers together may have at most {MAX_HEAD_BYTES} bytes")
+            )
 
     def begin_head(self) -> None:
         """Wait for a head. Whatever comes is part of it, also empty lines, which the parser passes over."""
@@ -183,7 +185,7 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         super().on_header(name, value)
         if len(self.headers) > MAX_HEADERS:
-            self.fault = HeadTooLarge(f"a request may have {MAX_HEADERS} headers")
+            self.fault = HeadTooLarge(f"a request may have at most {MAX_HEADERS} headers")
             raise self.fault
 
     def on_headers_complete(self) -> None:
@@ -193,7 +195,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if (
             self.parser.should_upgrade() and self.body_left != 0
         ):  # the parser would take the body for the other protocol
-            self.fault = BadRequest("the service speaks no other protocol: send a body without the header Upgrade")
+            self.fault = BadRequest("the service supports no other protocol: send the body without the Upgrade header")
             raise self.fault
         super().on_headers_complete()
         self.enter(Stage.BODY)
@@ -274,7 +276,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if self.takes_nothing():
             self.transport.abort()
         elif self.sends_nothing():
-            self.refuse(RequestTimeout(f"the service waited for {self.limits.client_seconds:g} s"))
+            self.refuse(RequestTimeout(f"the client was silent for {self.limits.client_seconds:g} s"))
 
     def takes_nothing(self) -> bool:
         """Whether the client has not read on in what was sent to it."""

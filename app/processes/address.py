@@ -7,7 +7,7 @@ from pathlib import Path
 
 REASONS = {
     errno.EADDRINUSE: "it is in use by another process; end that one, or set NEWFOUND_PORT to another port",
-    errno.EACCES: "it needs a privilege, as ports below 1024 do; set NEWFOUND_PORT to another port",
+    errno.EACCES: "it requires a privilege, as ports below 1024 do; set NEWFOUND_PORT to another port",
     errno.EADDRNOTAVAIL: "this host has no such address; set NEWFOUND_HOST to one that it has",
 }
 LOCAL, STATE, INODE, LISTENING = 1, 3, 9, "0A"  # columns of /proc/net/tcp, and a state
@@ -22,7 +22,9 @@ def check_address(host: str, port: int) -> None:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:
-        raise AddressError(f"NEWFOUND_HOST: {host!r} is no address or name of a host: {reason_of(error)}") from error
+        raise AddressError(
+            f"NEWFOUND_HOST: {host!r} is not an address or the name of a host: {reason_of(error)}"
+        ) from error
     refused = [why for family, _, _, _, address in found if (why := refusal(family, address)) is not None]
     # A name may stand for addresses of which the host has only some, as localhost does without IPv6.
     missing = [why for why in refused if why.errno == errno.EADDRNOTAVAIL]

@@ -60,7 +60,7 @@ def unknown_names() -> list[str]:
     known = {variable(field) for field in Settings.model_fields}
     unknown = sorted(name for name in os.environ if name.upper().startswith(PREFIX) and name.upper() not in known)
     return [
-        f"{name}: there is no such setting; did you mean {get_close_matches(name.upper(), known, 1, 0.0)[0]}?"
+        f"{name}: unknown setting; did you mean {get_close_matches(name.upper(), known, 1, 0.0)[0]}?"
         for name in unknown
         if name not in OTHERS
     ]
@@ -75,7 +75,7 @@ def fault(details: ErrorDetails) -> str:
     if details["type"] == "value_error":
         return f"{name}: {own_words}"
     if details["type"] == "string_pattern_mismatch":
-        own_words = "has not the form that docs/operations.md describes"
+        own_words = "does not have the form that docs/operations.md describes"
     return f"{name}: {details['input']!r} {own_words.removeprefix('Input ')}"
 
 

@@ -98,7 +98,7 @@ def compile_first(settings: Settings, meanwhile: Callable[[], None]) -> None:
     In a process of its own, which gives the compiler's memory back, and ends with this one. `meanwhile` is called
     every `reap_seconds`. Kernels that could not be compiled ahead are compiled by the jobs that need them.
     """
-    logger.info("the sampler's kernels are being compiled, once a version and for about a minute; jobs wait for it")
+    logger.info("the sampler's kernels are being compiled, once per version, for about a minute; jobs wait meanwhile")
     until = time.monotonic() + LONGEST_SECONDS
     compiler = subprocess.Popen(
         COMPILE,
@@ -114,4 +114,4 @@ def compile_first(settings: Settings, meanwhile: Callable[[], None]) -> None:
         compiler.kill()
         compiler.wait()
     if not kernels_are_compiled(settings):
-        logger.warning("the kernels were not compiled ahead: jobs compile those that they need")
+        logger.warning("the kernels were not compiled ahead of time; jobs compile those that they need")

@@ -120,12 +120,12 @@ class Supervisor:
         child.process = None
         if name == API and not self.api_has_listened and 0 < code < ENDED_BY_SIGNAL:
             check_address(self.settings.host, self.settings.port)
-            raise ApiEnded(f"the API ended with code {code} before it listened; what it wrote last says why")
+            raise ApiEnded(f"the API exited with code {code} before it listened; its last output says why")
         child.quick_ends = child.quick_ends + 1 if time.monotonic() - child.began < STEADY_SECONDS else 0
         seconds = pause(child.quick_ends)
         child.due = time.monotonic() + seconds
         when = f"in {seconds:g} s" if seconds else "at once"
-        logger.warning("%s %s and is started again %s", name, told(code), when)
+        logger.warning("%s %s and is restarted %s", name, told(code), when)
         if not seconds:
             self.start_again(name)
 
@@ -160,7 +160,7 @@ class Supervisor:
             for process in running:
                 process.wait(timeout=max(until - time.monotonic(), 0.0))
         except (subprocess.TimeoutExpired, KeyboardInterrupt):
-            logger.warning("some processes did not end and are killed")
+            logger.warning("some processes did not stop in time and are killed")
         finally:
             for process in running:
                 kill_session(process)

@@ -20,7 +20,7 @@ UnitStatus = Literal["waiting", "ready", "running", "done"]
 def storable(text: str) -> str:
     """The text, if a database can hold it: PostgreSQL knows no NUL. Raises ValueError."""
     if "\0" in text:
-        raise ValueError("the text holds a NUL character")
+        raise ValueError("the text contains a NUL character")
     return text
 
 
@@ -78,7 +78,7 @@ class Problem(BaseModel):
 
 
 class CorpusIn(RequestBody):
-    """A corpus to be made."""
+    """A corpus to be created."""
 
     model_config = request_example(name="arXiv abstracts")
 
@@ -119,7 +119,7 @@ class CorpusCounts(CorpusOut):
 
 
 class CorpusPage(BaseModel):
-    """Some corpora, newest first; `next` is the cursor of the page after, null on the last one."""
+    """Some corpora, newest first; `next` is the cursor of the next page, null on the last one."""
 
     model_config = example(corpora=[{**CORPUS, **COUNTS}], next=CURSOR)
 
@@ -128,7 +128,7 @@ class CorpusPage(BaseModel):
 
 
 class LabelCount(BaseModel):
-    """A known category of a corpus."""
+    """A known category of a corpus, and how many documents bear it as their label."""
 
     name: str
     documents: int
@@ -156,7 +156,7 @@ class LineError(BaseModel):
 
 
 class UploadOut(BaseModel):
-    """What became of the lines of an upload."""
+    """What happened to the lines of an upload."""
 
     model_config = example(
         accepted=1520,
@@ -173,12 +173,12 @@ class UploadOut(BaseModel):
     unlabeled: int
     empty: int
     rejected: int
-    errors: list[LineError] = Field(description="The first 1,000 of them, by line.")
+    errors: list[LineError] = Field(description="The first 1,000, by line.")
     ignored_fields: list[str] = Field(description="Unknown fields, ignored.")
 
 
 class HealthOut(BaseModel):
-    """How the service is."""
+    """The health of the service."""
 
     model_config = example(status="ok", version="0.1.0", schema="0006", workers=2, faults={})
 

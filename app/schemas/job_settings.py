@@ -27,13 +27,14 @@ ONLY = {name: Model(model) for model, facts in MODELS.items() for name in facts.
 MAX_GRID = 16  # smoothings or powers
 
 ABOUT_MODELS = (
-    "`calibrated` learns known or new and how fine categories are from the labels, and says how far its answers can be "
-    "trusted. `lbpl-ntm` is the paper's topic model. Default: the one that `kernel`, `hyperparameters` or "
-    f"`calibrated` go with, if one of them is given; else {DEFAULT_MODEL}."
+    "`calibrated` learns from the labels which documents belong to a known category and how fine categories are, and "
+    "says how far its answers can be trusted. `lbpl-ntm` is the paper's topic model. Default: the one that `kernel`, "
+    f"`hyperparameters` or `calibrated` goes with, if one of them is given; otherwise {DEFAULT_MODEL}."
 )
 ABOUT_KERNELS = (
-    "Of lbpl-ntm: how chains draw from the posterior, which is the same. `blocked` is partially collapsed and fast: it "
-    "moves whole documents. `collapsed` is Algorithm 1 of the paper, token by token; only it knows the category step "
+    "For lbpl-ntm: how chains draw from the posterior, which is the same for both. `blocked` is partially collapsed "
+    "and fast: it moves whole documents. `collapsed` is Algorithm 1 of the paper, token by token; only it supports the "
+    "category step "
     f"`as_printed`. Default: {DEFAULT_KERNEL}."
 )
 
@@ -145,32 +146,32 @@ class CalibratedIn(RequestBody):
 
 
 class SettingsIn(RequestBody):
-    """What a job does with its corpus. What goes with the other model alone stays null, also in the answer."""
+    """What a job does with its corpus. Settings of the other model stay null, in the answer too."""
 
     default_kernel: ClassVar[Kernel] = DEFAULT_KERNEL
 
     text: TextIn = TextIn()
     model: ModelName | None = Field(default=None, description=ABOUT_MODELS)
     kernel: Kernel | None = Field(default=None, description=ABOUT_KERNELS)
-    hyperparameters: HyperparametersIn | None = Field(default=None, description="Of lbpl-ntm.")
-    calibrated: CalibratedIn | None = Field(default=None, description="Of the calibrated model.")
+    hyperparameters: HyperparametersIn | None = Field(default=None, description="For lbpl-ntm only.")
+    calibrated: CalibratedIn | None = Field(default=None, description="For the calibrated model only.")
     sweeps: int | None = Field(
         default=None,
         ge=1,
         le=MAX_SWEEPS,
-        description=f"Of each chain; default: {PAPER.sweeps}, of the calibrated model {OURS.sweeps}.",
+        description=f"Of each chain; default: {PAPER.sweeps}, for the calibrated model {OURS.sweeps}.",
     )
     burn_in: int | None = Field(
         default=None,
         ge=0,
         lt=MAX_SWEEPS,
-        description="Sweeps whose draws are dropped; default: half of the sweeps, of the calibrated model a fifth.",
+        description="Sweeps whose draws are dropped; default: half of the sweeps, for the calibrated model a fifth.",
     )
     chains: int | None = Field(
         default=None,
         ge=1,
         le=64,
-        description=f"Default: {PAPER.chains}, of the calibrated model {OURS.chains}.",
+        description=f"Default: {PAPER.chains}, for the calibrated model {OURS.chains}.",
     )
     seed: int = Field(default=0, ge=0, lt=2**63)  # 2^63 is exact as a float, 2^63 - 1 is not: see `main`
 
@@ -182,7 +183,7 @@ class SettingsIn(RequestBody):
             self.model = next(iter(given.values()), DEFAULT_MODEL)
         for name, model in given.items():
             if model != self.model:
-                raise ValueError(f"{name} goes with model = {model.value!r} alone, not with {self.model.value!r}")
+                raise ValueError(f"{name} belongs to model = {model.value!r} only, not to {self.model.value!r}")
         if self.model == Model.CALIBRATED:
             self.calibrated = self.calibrated or CalibratedIn()
         else:
@@ -207,16 +208,16 @@ class SettingsIn(RequestBody):
 
 
 class SettingsOut(SettingsIn):
-    """A job's settings in full, the defaults it took included."""
+    """The full settings of a job, including defaults."""
 
     default_kernel: ClassVar[Kernel] = "collapsed"  # of a job from before there was a choice
 
     model: ModelName
-    hyperparameters: HyperparametersOut | None = Field(default=None, description="Of lbpl-ntm.")
+    hyperparameters: HyperparametersOut | None = Field(default=None, description="For lbpl-ntm only.")
 
 
 class JobIn(SettingsIn):
-    """A job to be queued; all but the corpus has a default."""
+    """A job to be queued; everything but the corpus has a default."""
 
     model_config = request_example(
         corpus_id=CORPUS_ID,

@@ -9,12 +9,12 @@ from app.core.kinds import Model, Stage
 from app.schemas.common import CORPUS_ID, CURSOR, JOB_ID, Status, UnitStatus, example
 from app.schemas.job_settings import HyperparametersOut, ModelName, SettingsIn, SettingsOut
 
-FRACTION = "Share of the work that is done, from 0 to 1; every stage counts by the time that it is expected to take."
+FRACTION = "Share of the work that is done, from 0 to 1; each stage is weighted by the time it is expected to take."
 NOTE = "Why a live job is not progressing, where that is known."
 
 
 class ChainProgress(BaseModel):
-    """How far a chain is."""
+    """The progress of a chain."""
 
     chain: int
     status: UnitStatus
@@ -27,44 +27,44 @@ class ChainProgress(BaseModel):
 
 
 class Progress(BaseModel):
-    """How far a job is; sweeps are counted over all chains."""
+    """The progress of a job; sweeps are counted over all chains."""
 
     stage: Stage
     steps_done: int | None = Field(
-        description="Of the stages `atoms`, `calibrate` and `power`; else null, as is the total."
+        description="In the stages `atoms`, `calibrate` and `power`; otherwise null, as is the total."
     )
     steps_total: int | None
     sweeps_done: int
     sweeps_total: int
     fraction: float = Field(description=FRACTION)
-    sweeps_per_second: float | None = Field(description="Of the chains that run now, together.")
+    sweeps_per_second: float | None = Field(description="Of all chains that are running now, together.")
     seconds_left: float | None = Field(
-        description="Until the job ends: what its forecast leaves to do, at the speed that the job has shown so far, "
+        description="Until the job ends: what remains of its forecast, at the speed that the job has shown so far, "
         "with its share of the live workers. Null unless the job is queued or running."
     )
-    n_categories: int | None = Field(description="Of the chain that is furthest.")
+    n_categories: int | None = Field(description="Of the chain that is furthest ahead.")
     chains: list[ChainProgress]
     note: str | None = Field(description=NOTE)
 
 
 class ForecastOut(BaseModel):
-    """What a job is expected to take, from its settings and the size of its corpus; right within a factor of two.
+    """The time and memory a job is expected to take, from its settings and its corpus; right within a factor of two.
 
     Until the corpus is encoded, its size is estimated from a sample.
     """
 
-    seconds: float = Field(description="Of work, one worker doing all of it.")
-    seconds_on_workers: float = Field(description="With `workers` to itself.")
-    workers: int = Field(description="Those that live now, at least 1.")
-    peak_bytes: int = Field(description="Most memory that a worker needs for it.")
+    seconds: float = Field(description="Of work, if one worker does all of it.")
+    seconds_on_workers: float = Field(description="If the job has all `workers` to itself.")
+    workers: int = Field(description="Workers that are alive now, at least 1.")
+    peak_bytes: int = Field(description="The most memory that a worker needs for it.")
 
 
 class SideRunOut(BaseModel):
-    """An extension or a power test of a job that has succeeded; what becomes of it does not change the job."""
+    """An extension or a power test of a job that has succeeded; its outcome does not change the job."""
 
     status: Status
     error: str | None
-    sweeps: int | None = Field(description="Of an extension: of each chain at its end.")
+    sweeps: int | None = Field(description="Of an extension: sweeps of each chain at its end.")
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
@@ -72,15 +72,15 @@ class SideRunOut(BaseModel):
 
 
 class Links(BaseModel):
-    """Where the job's parts are."""
+    """Addresses of the job and its results."""
 
     self: str
     trace: str
     categories: str
     documents: str
-    audit: str | None = Field(description="Null for a job whose model audits no labels.")
-    topics: str | None = Field(description="Null for a job whose model reports no topics.")
-    power_test: str | None = Field(description="Null for a job whose model has no power test.")
+    audit: str | None = Field(description="Null if the job's model does not audit labels.")
+    topics: str | None = Field(description="Null if the job's model has no topics.")
+    power_test: str | None = Field(description="Null if the job's model has no power test.")
 
 
 DIGEST = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
@@ -136,7 +136,7 @@ JOB: dict[str, Any] = {
 
 
 class JobOut(BaseModel):
-    """A job: what it does, how far it is, where its results are."""
+    """A job: its settings, its progress, and where its results are."""
 
     model_config = example(**JOB)
 
@@ -151,13 +151,13 @@ class JobOut(BaseModel):
     settings: SettingsOut
     forecast: ForecastOut
     progress: Progress
-    extension: SideRunOut | None = Field(description="The last one, if the job was ever extended.")
-    power_test: SideRunOut | None = Field(description="Null if nobody has asked for one.")
+    extension: SideRunOut | None = Field(description="The latest one; null if the job was never extended.")
+    power_test: SideRunOut | None = Field(description="Null if none was requested.")
     links: Links
 
 
 class SummaryProgress(BaseModel):
-    """How far a job is, in short; sweeps are counted over all chains."""
+    """The progress of a job, in short form; sweeps are counted over all chains."""
 
     stage: Stage
     sweeps_done: int
@@ -167,7 +167,7 @@ class SummaryProgress(BaseModel):
 
 
 class SummaryLinks(BaseModel):
-    """Where the whole job is."""
+    """Where the full job is."""
 
     self: str
 
@@ -182,7 +182,7 @@ SUMMARY: dict[str, Any] = {
 
 
 class JobSummary(BaseModel):
-    """A job in a list: what it does and how far it is, without its settings in full and without its chains."""
+    """A job in a list, without its full settings and without its chains."""
 
     id: str
     corpus_id: str
@@ -202,7 +202,7 @@ class JobSummary(BaseModel):
 
 
 class JobPage(BaseModel):
-    """Some jobs, newest first; `next` is the cursor of the page after, null on the last one."""
+    """Some jobs, newest first; `next` is the cursor of the next page, null on the last one."""
 
     model_config = example(jobs=[SUMMARY], next=CURSOR)
 

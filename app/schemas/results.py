@@ -22,7 +22,7 @@ DRAW: dict[str, Any] = {
 
 
 class DrawOut(BaseModel):
-    """What one sweep of a chain left."""
+    """What one sweep of a chain left in the trace."""
 
     model_config = example(**DRAW)
 
@@ -30,18 +30,18 @@ class DrawOut(BaseModel):
     sweep: int
     n_categories: int
     n_new: int = Field(description="Categories that no label names.")
-    n_new_with_documents: int = Field(description="Of these, those that some document is given to.")
-    n_tables: int | None = Field(description="As `alpha` and `gamma`, of lbpl-ntm alone; else null.")
+    n_new_with_documents: int = Field(description="Of these, the ones that hold a document.")
+    n_tables: int | None = Field(description="For lbpl-ntm only, like `alpha` and `gamma`; otherwise null.")
     alpha: float | None
     gamma: float | None
     log_joint: float
-    setting: int | None = Field(description="Of a calibrated chain: the setting that the sweep went under.")
+    setting: int | None = Field(description="For a calibrated job: the setting under which the sweep was made.")
 
 
 class TracePage(BaseModel):
-    """Some draws, by chain and sweep; `next` is the cursor of the page after, null on the last one.
+    """Some draws, by chain and sweep; `next` is the cursor of the next page, null on the last one.
 
-    While the job runs, a trace that has come to its end goes on later: ask again by `chain` and `after`.
+    While the job runs, more draws follow the end of a trace: request them with `chain` and `after`.
     """
 
     model_config = example(draws=[DRAW], next=CURSOR)
@@ -56,7 +56,7 @@ STABILITY = "How far all chains agree on it, from 0 to 1; null where chains are 
 
 
 class TopWord(BaseModel):
-    """A word and the documents of the category that hold it."""
+    """A word, and how many documents of the category contain it."""
 
     word: str
     documents: int
@@ -68,13 +68,13 @@ class CategoryOut(BaseModel):
     category: int
     name: str
     known: bool
-    documents: int = Field(description="Unlabeled documents that were given to it.")
+    documents: int = Field(description="Unlabeled documents that were assigned to it.")
     labeled: int
     share: float
     top_words: list[TopWord]
     stability: float | None = Field(description=STABILITY)
     topics: list[TopicWeight] | None = Field(
-        description="Up to ten that it is mostly made of, heaviest first; null for a job whose model tells no topics."
+        description="Up to ten that it mostly consists of, heaviest first; null if the job's model has no topics."
     )
 
 
@@ -107,14 +107,14 @@ class DiagnosticsOut(BaseModel):
     """How far the chains of a job can be trusted together."""
 
     verdict: str = Field(description="`sound`, `mixed` or `unreliable`.")
-    reasons: list[str] = Field(description="What the verdict is from, in sentences; what decided comes first.")
-    agreement: list[list[float]] = Field(description="Adjusted Rand index of the answers of each two chains.")
+    reasons: list[str] = Field(description="The reasons for the verdict, in sentences; the decisive one comes first.")
+    agreement: list[list[float]] = Field(description="Adjusted Rand index between the answers of every two chains.")
     mean_agreement: float | None = Field(description="Of all pairs; null with one chain.")
     r_hat: dict[str, float | None] = Field(
         description="Of each quantity's kept draws, near 1 where they have settled; null if there are too few, or "
-        "if each chain stays at a value of its own."
+        "if each chain stays at its own value."
     )
-    effective_size: dict[str, float | None] = Field(description="How many independent draws these are worth.")
+    effective_size: dict[str, float | None] = Field(description="How many independent draws they are worth.")
 
 
 class SettingOut(BaseModel):
@@ -124,16 +124,18 @@ class SettingOut(BaseModel):
     background: bool = Field(description="Whether the prior of words is in proportion to the corpus' frequencies.")
     smoothing: float
     power: float
-    given_back: float = Field(description="How well it gives the known categories back, up to 1.")
-    stability: float = Field(description="How far its starts agree about the new ones, up to 1.")
-    weight: float = Field(description="Share of the sweeps that go under it.")
+    given_back: float = Field(
+        description="How well it recovers the known categories with their labels hidden, up to 1."
+    )
+    stability: float = Field(description="How far its starts agree on the new ones, up to 1.")
+    weight: float = Field(description="Share of the sweeps that are made under it.")
 
 
 class CalibrationOut(BaseModel):
     """What the labels taught a calibrated job."""
 
     labeling_rate: float | None = Field(description="Share of the known categories' documents that bear a label.")
-    settings: list[SettingOut] = Field(description="Those that chains go under, the weightiest first.")
+    settings: list[SettingOut] = Field(description="The settings that chains use, the heaviest first.")
 
 
 DIAGNOSTICS: dict[str, Any] = {
@@ -187,14 +189,14 @@ class CategoriesOut(BaseModel):
     )
 
     best_chain: int | None = Field(
-        description="The chain that categories and documents are of, the one with the highest mean log joint; null "
+        description="The chain that categories and documents come from, the one with the highest mean log joint; null "
         "for a calibrated job, which pools all chains."
     )
     categories: list[CategoryOut]
     n_new: PosteriorOut
     n_new_with_documents: PosteriorOut
     diagnostics: DiagnosticsOut | None = Field(description="Null for a job whose chains are not pooled.")
-    calibration: CalibrationOut | None = Field(description="Null for a job of a model without one.")
+    calibration: CalibrationOut | None = Field(description="Null if the job's model has none.")
 
 
 class RunnerUp(BaseModel):
@@ -206,7 +208,7 @@ class RunnerUp(BaseModel):
 
 
 class DocumentOut(BaseModel):
-    """The answer to one unlabeled document; without a category it tells the reason."""
+    """The answer for one unlabeled document; if it has no category, with the reason."""
 
     key: str
     category: int | None
@@ -219,7 +221,7 @@ class DocumentOut(BaseModel):
 
 
 class DocumentPage(BaseModel):
-    """Some documents, in the order they came; `next` is the cursor of the page after, null on the last one."""
+    """Some documents, in the order of their upload; `next` is the cursor of the next page, null on the last one."""
 
     model_config = example(
         documents=[
@@ -240,7 +242,7 @@ class DocumentPage(BaseModel):
                 "known": None,
                 "probability": None,
                 "runner_up": None,
-                "reason": "no word is left after the text options",
+                "reason": "no word is left after applying the text options",
                 "stability": None,
             },
         ],
@@ -257,18 +259,18 @@ class HiddenOut(BaseModel):
     category: int
     name: str
     found: float = Field(
-        description="Jaccard index, among documents that bear a label, of the category with the new one that is most "
-        "like it: 1 if it was found as it is."
+        description="Jaccard index, among labeled documents, between the category and the new one most like it: "
+        "1 if it was found exactly."
     )
     noticed: bool = Field(description=f"Whether `found` is at least {NOTICED}.")
     recall: float = Field(description="Share of its labeled documents in that new category.")
     probability: float = Field(description="Share of the draws in which a new category had at least half of them.")
     taken_for: str | None = Field(description="The known category that took most of them; null if none took any.")
-    taken: float = Field(description="Share of them that it took.")
+    taken: float = Field(description="The share of them that it took.")
 
 
 class PowerTestOut(BaseModel):
-    """The power test of a job, by known category; while it runs, of those that it has come to."""
+    """The power test of a job, by known category; while it runs, of those that it has reached."""
 
     model_config = example(
         categories=[
@@ -289,7 +291,7 @@ class PowerTestOut(BaseModel):
 
 
 class SuggestionOut(BaseModel):
-    """The category that a labeled document rather belongs to."""
+    """The category that a labeled document more likely belongs to."""
 
     category: int
     name: str
@@ -297,7 +299,7 @@ class SuggestionOut(BaseModel):
 
 
 class AuditedOut(BaseModel):
-    """A labeled document whose label is doubtful, by what the other labels teach."""
+    """A labeled document whose label is doubtful, given what the other labels teach."""
 
     key: str
     label: str
@@ -306,7 +308,7 @@ class AuditedOut(BaseModel):
 
 
 class AuditPage(BaseModel):
-    """Some doubtful labels, the most doubtful first; `next` is the cursor of the page after, null on the last one."""
+    """Some doubtful labels, the most doubtful first; `next` is the cursor of the next page, null on the last one."""
 
     model_config = example(
         documents=[

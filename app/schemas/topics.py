@@ -32,7 +32,7 @@ class TopicOut(BaseModel):
 
     topic: int
     share: float = Field(description="Of all tokens of the corpus.")
-    top_words: list[TopicWord] = Field(description="Up to ten, those that tell most of the topic first.")
+    top_words: list[TopicWord] = Field(description="Up to ten, the most characteristic first.")
     categories: list[CategoryOfTopic] = Field(description="Those that have it among their `topics`, heaviest first.")
 
 

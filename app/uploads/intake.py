@@ -94,9 +94,9 @@ class Report:
         if self.accepted:
             return
         if not self.rejected:
-            raise NothingAccepted("the upload is empty: it holds no document", members=self.counts)
+            raise NothingAccepted("the upload is empty: it contains no document", members=self.counts)
         errors = [{"where": f"line {line}", "reason": reason} for line, reason in self.errors]
-        raise NothingAccepted(f"none of {self.rejected} lines could be used", errors, self.counts)
+        raise NothingAccepted(f"none of the {self.rejected} lines could be used", errors, self.counts)
 
 
 async def receive(
@@ -178,7 +178,7 @@ async def patiently(work: Callable[[], Result], until: float | None = None) -> R
             return await to_thread.run_sync(work, limiter=limiter(writing, WRITING_THREADS))
         except AWAY as error:
             if is_disk_full(error):
-                reason = "the database could not write; delete what is not needed, or make room"
+                reason = "the database could not write: its disk is full; delete what is not needed, or free some space"
                 raise StorageFull(reason) from error
             if monotonic() >= until:
                 raise DatabaseUnavailable("the database did not answer in time") from error

@@ -58,7 +58,7 @@ class Removal:
                 logger.warning("a deletion waits for the database: %s", str(error).partition("\n")[0])
                 self.leaving.wait(WAIT_SECONDS)
             except Exception:
-                logger.exception("a deletion failed; it is tried again when the API starts, or at the next one")
+                logger.exception("a deletion failed; it is retried when the API starts, or with the next deletion")
                 return
 
     def remove(self, corpus_id: str) -> None:
@@ -74,7 +74,7 @@ class Removal:
             with self.database.sessions.begin() as session:
                 plan_anew(session)
                 session.execute(delete(Corpus).where(Corpus.id == corpus_id))
-            logger.info("corpus %s and all that hung on it are out", corpus_id)
+            logger.info("corpus %s and everything that belonged to it are removed", corpus_id)
 
     def clear(self, table: Table, parent: ColumnElement[Any], parent_id: Any, size: int) -> int:
         """Delete the rows of a table under one parent, `size` of them at first; returns what proved to be a good size.

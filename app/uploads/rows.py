@@ -155,7 +155,7 @@ def parse_json(data: bytes) -> dict[str, object]:
     except json.JSONDecodeError as error:
         raise BadRow(f"the line is not JSON: {error.msg} at character {error.colno}") from error
     except (ValueError, RecursionError) as error:  # a number of thousands of digits; brackets in brackets
-        raise BadRow("the line is JSON of a kind that cannot be read") from error
+        raise BadRow("the line is JSON that cannot be read: a huge number, or too deeply nested") from error
     if not isinstance(fields, dict):
         raise BadRow("the line is JSON, but not an object")
     if len(fields) > MAX_FIELDS:
@@ -194,8 +194,8 @@ def row_of(line: int, fields: Mapping[str, object]) -> Row:
 def check_characters(name: str, value: str) -> None:
     """Raise BadRow for characters that a database cannot hold."""
     if "\0" in value:
-        raise BadRow(f"`{name}` holds a NUL character")
+        raise BadRow(f"`{name}` contains a NUL character")
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        raise BadRow(f"`{name}` holds half of a surrogate pair at character {error.start + 1}") from error
+        raise BadRow(f"`{name}` contains half of a surrogate pair at character {error.start + 1}") from error

@@ -98,7 +98,9 @@ class Store:
                 self.unsure = self.insert(session, without(batch.rows, here), version)
                 if self.unsure.stored:
                     if not is_open:
-                        raise IdempotencyKeyReused("an upload under this key, with another body, has ended meanwhile")
+                        raise IdempotencyKeyReused(
+                            "meanwhile an upload under this key, with another body, has been completed"
+                        )
                     session.execute(update(Corpus).where(Corpus.id == self.corpus_id).values(version=version))
             written = self.unsure
         self.unsure = None
@@ -142,7 +144,7 @@ class Store:
         for row in here:
             *_, key = first = by_line[row.line]
             if first != (row.text, row.label, row.key or key):
-                raise IdempotencyKeyReused(f"line {row.line} is not the one that came before under the key")
+                raise IdempotencyKeyReused(f"line {row.line} differs from the one that was sent before under this key")
         return here
 
     def insert(self, session: Session, rows: list[Row], version: int) -> Written:

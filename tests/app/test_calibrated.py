@@ -58,10 +58,10 @@ MALFORMED: list[tuple[dict[str, Any], str, str]] = [
     ({"calibrated": {"smoothings": [0.1, 0]}}, "body.calibrated.smoothings.1", "0.001"),
     ({"calibrated": {"powers": [11]}}, "body.calibrated.powers.0", "less than or equal to 10"),
     ({"calibrated": {"surprise": 1}}, "body.calibrated.surprise", "not permitted"),
-    ({"kernel": "blocked"}, "body", "kernel goes with model = 'lbpl-ntm' alone, not with 'calibrated'"),
-    ({"hyperparameters": {}}, "body", "hyperparameters goes with model = 'lbpl-ntm' alone"),
-    ({"model": "lbpl-ntm", "calibrated": {}}, "body", "calibrated goes with model = 'calibrated' alone"),
-    ({"model": None, "kernel": "blocked", "calibrated": {}}, "body", "calibrated goes with model = 'calibrated' alone"),
+    ({"kernel": "blocked"}, "body", "kernel belongs to model = 'lbpl-ntm' only, not to 'calibrated'"),
+    ({"hyperparameters": {}}, "body", "hyperparameters belongs to model = 'lbpl-ntm' only"),
+    ({"model": "lbpl-ntm", "calibrated": {}}, "body", "calibrated belongs to model = 'calibrated' only"),
+    ({"model": None, "kernel": "blocked", "calibrated": {}}, "body", "calibrated belongs to model = 'calibrated' only"),
     ({"sweeps": 40, "burn_in": 40}, "body", "burn_in = 40 is not below sweeps = 40"),
 ]
 

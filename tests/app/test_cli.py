@@ -132,7 +132,7 @@ def test_a_schema_of_a_newer_version_is_one_line(data: Path, capsys: pytest.Capt
     assert cli.main(["migrate"]) == 0
     with closing(sqlite3.connect(data / "newfound.db")) as connection, connection:
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
-    assert "is of another version: Can't locate revision identified by '9999'" in refused(capsys, "migrate")
+    assert "is at another version: Can't locate revision identified by '9999'" in refused(capsys, "migrate")
     assert "is at 9999, not at" in refused(capsys, "worker")
 
 

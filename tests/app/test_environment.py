@@ -26,16 +26,16 @@ WRONG = [
     ("SAVE_SECONDS", "-1", "'-1' should be greater than 0"),
     ("HEARTBEAT_SECONDS", "60", "60 should be less than NEWFOUND_LEASE_SECONDS, which is 60"),
     ("SAVE_SECONDS", "61", "61 should be less than NEWFOUND_LEASE_SECONDS, which is 60"),
-    ("DATABASE_URL", "nonsense", "it is no URL such as postgresql"),
-    ("DATABASE_URL", "postgresql://u:hush@h:x/d", "it is no URL such as postgresql"),
+    ("DATABASE_URL", "nonsense", "it is not a URL such as postgresql"),
+    ("DATABASE_URL", "postgresql://u:hush@h:x/d", "it is not a URL such as postgresql"),
     ("DATABASE_URL", "mysql://u:hush@h/d", "it names mysql; Newfound runs on"),
     ("DATABASE_URL", "postgresql+psycopg2://u:hush@h/d", "the driver must be postgresql+psycopg"),
     ("DATABASE_URL", "sqlite://", "it names no file"),
     ("DATABASE_URL", "sqlite:////x.db?timeout=hush", "SQLite takes no parameters here: timeout"),
     ("BROKER_URL", "amqp://u:hush@h", "its transport must be one of filesystem://, redis://, rediss://"),
-    ("BROKER_URL", "redis://:hush@h:x/0", "it is no URL such as redis://"),
-    ("BROKER_URL", "redis://:hush@h/x", "it is no URL such as redis://"),
-    ("BROKER_URL", "redis:hush", "it is no URL such as redis://"),
+    ("BROKER_URL", "redis://:hush@h:x/0", "it is not a URL such as redis://"),
+    ("BROKER_URL", "redis://:hush@h/x", "it is not a URL such as redis://"),
+    ("BROKER_URL", "redis:hush", "it is not a URL such as redis://"),
 ]
 
 
@@ -68,7 +68,7 @@ def test_an_unknown_name_is_refused_with_the_nearest_right_one(
     name: str, nearest: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(name, "1")
-    with pytest.raises(WrongSetting, match=f"^{name}: there is no such setting; did you mean NEWFOUND_{nearest}\\?$"):
+    with pytest.raises(WrongSetting, match=f"^{name}: unknown setting; did you mean NEWFOUND_{nearest}\\?$"):
         read_settings()
 
 

@@ -106,13 +106,17 @@ def test_a_list_of_hosts_that_is_none_is_no_setting(hosts: str) -> None:
     "path, name, reason",
     [
         ("/v1/jobs?limt=1", "limt", "there is no parameter 'limt'; did you mean 'limit'?"),
-        ("/v1/jobs?limit=1&zzz=2", "zzz", "there is no parameter 'zzz'; there are corpus_id, cursor, limit, status"),
-        ("/v1/corpora?status=queued", "status", "there is no parameter 'status'; there are cursor, limit"),
+        (
+            "/v1/jobs?limit=1&zzz=2",
+            "zzz",
+            "there is no parameter 'zzz'; the parameters are corpus_id, cursor, limit, status",
+        ),
+        ("/v1/corpora?status=queued", "status", "there is no parameter 'status'; the parameters are cursor, limit"),
         (f"/v1/jobs/{NO_ID}?a", "a", "there is no parameter 'a'; this operation has none"),
         ("/health?verbose=1", "verbose", "there is no parameter 'verbose'; this operation has none"),
         ("/v1/jobs?limit=1&limit=1", "limit", "the parameter 'limit' is given more than once"),
         ("/v1/jobs?Limit=1", "Limit", "there is no parameter 'Limit'; did you mean 'limit'?"),
-        ("/v1/jobs?=1", "", "there is no parameter ''; there are corpus_id, cursor, limit, status"),
+        ("/v1/jobs?=1", "", "there is no parameter ''; the parameters are corpus_id, cursor, limit, status"),
     ],
 )
 def test_a_query_is_refused_for_what_the_operation_does_not_have(
@@ -220,7 +224,7 @@ def test_a_body_of_another_kind_is_a_415_that_says_which_is_right(
         answer = client.post(path, content=content, headers=headers)
         check(answer, 415, "urn:newfound:problem:unsupported-body")
         assert "application/json" in answer.json()["detail"]
-        assert (content_type or "none came") in answer.json()["detail"]
+        assert (content_type or "there is none") in answer.json()["detail"]
 
 
 @pytest.mark.parametrize(

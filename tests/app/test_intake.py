@@ -92,7 +92,7 @@ def test_an_upload_without_a_line_is_a_422_in_plain_words(
 ) -> None:
     answer = upload(client, corpus, data, content_type)
     assert (answer.status_code, answer.json()["type"]) == (422, "urn:newfound:problem:nothing-accepted")
-    assert answer.json()["detail"] == "the upload is empty: it holds no document"
+    assert answer.json()["detail"] == "the upload is empty: it contains no document"
     assert (answer.json()["accepted"], answer.json()["rejected"]) == (0, 0)
     assert client.get(corpus).json()["version"] == 0
 

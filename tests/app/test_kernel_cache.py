@@ -169,7 +169,7 @@ def test_a_compiler_that_fails_or_never_ends_keeps_no_worker_from_its_jobs(
     monkeypatch.setattr(kernel_cache, "COMPILE", ["sleep", "3600"] if seconds < 1 else ["false"])
     compile_first(settings, lambda: None)
     assert [record.message for record in caplog.records if record.levelname == "WARNING"] == [
-        "the kernels were not compiled ahead: jobs compile those that they need"
+        "the kernels were not compiled ahead of time; jobs compile those that they need"
     ]
     assert psutil.Process().children() == []
 

@@ -190,8 +190,13 @@ def but_for_time(job: Any) -> Any:
     [
         (not_there, 404, "job-not-found", "there is no job"),
         (of_the_other_model, 409, "job-not-testable", "has the model lbpl-ntm, which has no power test"),
-        (with_one_category, 409, "job-not-testable", "has too few known categories, 1: to hide one of them takes 2"),
-        (running, 409, "job-not-testable", "is running; only a succeeded job can be tested"),
+        (
+            with_one_category,
+            409,
+            "job-not-testable",
+            "has too few known categories for a power test: 1, at least 2 are needed",
+        ),
+        (running, 409, "job-not-testable", "is running; only a succeeded job can have a power test"),
     ],
 )
 def test_jobs_that_cannot_be_tested_say_why(

@@ -124,7 +124,7 @@ def test_stopping_a_side_run_stops_it_alone(database: Database) -> None:
     assert claim(database, second, "b") is None
     cancel(database, job_id, "extension")
     assert facts(database, job_id) == before
-    with pytest.raises(JobNotExtendable, match="is cancelled: resume it"):
+    with pytest.raises(JobNotExtendable, match="is cancelled; resume it"):
         extend(database, job_id)
     with pytest.raises(SideRunNotFound):
         cancel(database, job_id, "power")
@@ -249,8 +249,8 @@ def test_a_poisoned_job_says_which_unit_and_how_often_and_starts_afresh_when_res
     job = job_of(database, job_id)
     assert job.status == "failed"
     assert job.error == (
-        f"chain 1 (unit {poison}) was claimed 3 times without a save; its last error: none was told, "
-        "so its workers were killed or died, perhaps for want of memory"
+        f"chain 1 (unit {poison}) was claimed 3 times without a save; its last error: none was recorded, "
+        "so its workers were killed or died, perhaps for lack of memory"
     )
     assert poison in resume(database, job_id)
     assert units(database, job_id, "chain")[1].attempts == 0

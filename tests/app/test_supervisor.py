@@ -84,7 +84,7 @@ def test_an_api_that_fails_after_it_has_listened_is_started_again(tmp_path: Path
 
 
 def test_an_api_that_fails_before_it_listens_ends_the_service_with_its_code(tmp_path: Path) -> None:
-    with pytest.raises(ApiEnded, match="the API ended with code 3 before it listened"):  # noqa: SIM117
+    with pytest.raises(ApiEnded, match="the API exited with code 3 before it listened"):  # noqa: SIM117
         with Children(tmp_path, api="raise SystemExit(3)") as service:
             service.wait_until_listening()
     assert service.pid(API) is None
@@ -105,8 +105,8 @@ def test_a_port_that_is_taken_is_blamed_by_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("host", "reason"),
     [
-        ("no-such-host.invalid", "NEWFOUND_HOST: 'no-such-host.invalid' is no address or name of a host"),
-        ("x" * 300, "is no address or name of a host"),
+        ("no-such-host.invalid", "NEWFOUND_HOST: 'no-such-host.invalid' is not an address or the name of a host"),
+        ("x" * 300, "is not an address or the name of a host"),
         ("192.0.2.1", "this host has no such address; set NEWFOUND_HOST"),
     ],
 )
@@ -130,7 +130,7 @@ def test_a_child_that_ends_at_once_each_time_is_started_with_growing_pauses(
         service.wait_until_listening()
         assert service.pid(API) is not None
     told = [record.message for record in caplog.records]
-    assert told == [f"worker-1 ended with code 1 and is started again {when}" for when in WHEN]
+    assert told == [f"worker-1 ended with code 1 and is restarted {when}" for when in WHEN]
 
 
 WHEN = ("at once", "in 0.5 s", "in 1 s", "in 2 s")

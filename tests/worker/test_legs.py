@@ -239,7 +239,7 @@ def test_a_full_folder_of_encodings_makes_a_leg_wait_and_say_so(database: Databa
 
     assert legs.run(database, full, chain_unit, jobs.Asked(False, look, True)) == [chain_unit]
     [note] = seen
-    assert note is not None and note.startswith(f"{leases.WAITS}the folder of encoded corpora has no room")
+    assert note is not None and note.startswith(f"{leases.WAITS}the folder of encoded corpora is full")
     jobs.run_to_the_end(database, settings, [chain_unit])
     assert jobs.job(database, job_id).status == "succeeded"
 

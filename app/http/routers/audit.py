@@ -28,9 +28,9 @@ Place = TypeAdapter(tuple[FiniteFloat, Annotated[int, Field(ge=0, le=2**63 - 1)]
     responses=problems(JobNotFound, ResultsNotReady, NoAudit, MalformedRequest),
 )
 def get_audit(job_id: JobId, readers: Readers, cursor: Cursor = None, limit: Limit = PAGE) -> Response:
-    """Read the labeled documents whose label is unlikely by what the other labels teach, the most unlikely first.
+    """Read the labeled documents whose label is unlikely given what the other labels teach, the most unlikely first.
 
-    Their labels are kept: it is for the client to change them.
+    No label is changed: that is up to the client.
     """
     last = from_cursor(cursor, Place)
     suggested = aliased(Category)

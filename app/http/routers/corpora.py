@@ -70,7 +70,7 @@ CSV_EXAMPLE = "key,text,label\npaper-1,Galaxies at high redshift,astronomy\npape
 UPLOAD_BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
-        "description": "One document a line: `text`, and if you like a `key` of its own and a `label`.",
+        "description": "One document per line: `text` and, optionally, a `key` of its own and a `label`.",
         "content": {
             name: {
                 "schema": {"type": "string"},
@@ -97,14 +97,14 @@ def known_counts(request: Request) -> KnownCounts:
 @router.post(
     "",
     operation_id="create_corpus",
-    summary="Make an empty corpus",
+    summary="Create an empty corpus",
     status_code=HTTPStatus.CREATED,
     response_model=CorpusOut,
     responses=problems(BodyTooLarge, MalformedRequest, IdempotencyKeyReused, ResourceDeleted),
     max_body_size=MAX_BODY_BYTES,
 )
 def create_corpus(body: CorpusIn, once: Keyed, sessions: Sessions, settings: ServiceSettings) -> Response:
-    """Make an empty corpus; fill it by uploads."""
+    """Create an empty corpus; fill it by uploading documents."""
     with sessions.begin() as session:
         kept = once.begin(session)
         if kept is None:
@@ -142,11 +142,11 @@ async def upload_documents(
     readers: Readers,
     settings: ServiceSettings,
 ) -> Response:
-    """Add documents, one a line of NDJSON or one a record of CSV; labeled, unlabeled or mixed.
+    """Add documents, one per line of NDJSON or one per record of CSV; labeled, unlabeled or mixed.
 
-    A line that cannot be used is told with its number and reason, and the others are accepted all the
-    same. A key is given once in a corpus; a document without one is `document-N` by its number. Under an
-    idempotency key, an upload that broke off goes on where it stopped when it is sent again as a whole.
+    A line that cannot be used is reported with its number and the reason, and the others are accepted all the
+    same. A key is unique in its corpus; a document without one is called `document-N` by its number. Under an
+    idempotency key, an upload that broke off continues where it stopped when it is sent again as a whole.
     """
     reader = reader_of(request)(settings.max_document_bytes)
     chunks = Hashed(request.stream())
@@ -195,7 +195,7 @@ def reader_of(request: Request) -> type[LineReader]:
     if content_type not in READERS:
         raise UnsupportedUpload(f"the content type {content_type!r} is not one of {', '.join(READERS)}")
     if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
-        raise UnsupportedUpload("send the body as it is, without a content encoding")
+        raise UnsupportedUpload("send the body without a content encoding")
     return READERS[content_type]
 
 
@@ -224,11 +224,11 @@ def list_corpora(request: Request, readers: Readers, cursor: Cursor = None, limi
 @router.get(
     "/{corpus_id}",
     operation_id="get_corpus",
-    summary="Look at a corpus",
+    summary="Get a corpus",
     responses=problems(CorpusNotFound),
 )
 def get_corpus(corpus_id: CorpusId, readers: Readers) -> CorpusDetail:
-    """Look at a corpus: its documents, labels and known categories, counted now."""
+    """Get a corpus, with its documents, labels and known categories counted as they are now."""
     with readers.begin() as session:
         corpus = find_corpus(session, corpus_id)
         counts = corpus_counts.count(session, [corpus_id])[corpus_id]
@@ -250,9 +250,9 @@ def facts(corpus: Corpus) -> dict[str, Any]:
     responses=problems(CorpusNotFound, CorpusInUse),
 )
 def delete_corpus(corpus_id: CorpusId, request: Request, sessions: Sessions) -> None:
-    """Delete a corpus with its documents, its jobs and their results; not while a job over it has not ended.
+    """Delete a corpus with its documents, its jobs and their results; refused while a job over it has not ended.
 
-    Nobody sees it any more from then on. Its rows are taken out afterwards, a few at a time.
+    It is gone for all clients at once. Its rows are removed afterwards, a few at a time.
     """
     with sessions.begin() as session:
         # Locked first, so that no job is submitted between the question and the deletion.
@@ -261,6 +261,6 @@ def delete_corpus(corpus_id: CorpusId, request: Request, sessions: Sessions) -> 
             raise CorpusNotFound(f"there is no corpus {corpus_id}")
         job_id = unfinished_job(session, corpus_id)
         if job_id is not None:
-            raise CorpusInUse(f"job {job_id} over corpus {corpus_id} has not ended: cancel it first")
+            raise CorpusInUse(f"job {job_id} over corpus {corpus_id} has not ended; cancel it first")
         session.execute(update(Corpus).where(Corpus.id == corpus_id).values(deleted_at=now()))
     removal(request).wake()

@@ -13,17 +13,15 @@ from app.schemas.common import HealthOut
 router = APIRouter(tags=["health"])
 
 
-@router.get("/health", operation_id="get_health", summary="Ask how the service is", responses=problems())
+@router.get("/health", operation_id="get_health", summary="Get the health of the service", responses=problems())
 def get_health(request: Request, settings: ServiceSettings) -> HealthOut:
-    """Ask how the service is: `ok`, or `degraded` with what is wrong in `faults`. 503 if the database is away."""
+    """Get the health of the service: `ok`, or `degraded` with what is wrong in `faults`. 503 without a database."""
     return health_out(examined(request, settings))
 
 
-@router.get(
-    "/readyz", operation_id="get_readiness", summary="Ask whether jobs will be done", responses=problems(NotReady)
-)
+@router.get("/readyz", operation_id="get_readiness", summary="Check readiness", responses=problems(NotReady))
 def get_readiness(request: Request, settings: ServiceSettings) -> HealthOut:
-    """Ask whether schema, broker, workers and disk are as they must be for jobs to be done; 503 if one is not."""
+    """Check whether schema, broker, workers and disk are in the state that jobs need; 503 if one is not."""
     found = examined(request, settings)
     if found.faults:
         errors = [{"where": name, "reason": reason} for name, reason in found.faults.items()]
@@ -31,11 +29,9 @@ def get_readiness(request: Request, settings: ServiceSettings) -> HealthOut:
     return health_out(found)
 
 
-@router.get(
-    "/livez", operation_id="get_liveness", summary="Ask whether this process lives", status_code=HTTPStatus.NO_CONTENT
-)
+@router.get("/livez", operation_id="get_liveness", summary="Check liveness", status_code=HTTPStatus.NO_CONTENT)
 def get_liveness() -> None:
-    """Ask whether this process answers at all: it looks at nothing else, not even the database."""
+    """Check whether this process answers at all: nothing else is looked at, not even the database."""
 
 
 def examined(request: Request, settings: ServiceSettings) -> Health:

@@ -158,7 +158,7 @@ def list_jobs(
     cursor: Cursor = None,
     limit: Limit = PAGE,
 ) -> JobPage:
-    """List the jobs in short, newest first; each one's address has its settings in full and its chains."""
+    """List the jobs in short form, newest first; the address of each has its full settings and its chains."""
     after = from_cursor(cursor, NewestFirst)
     query = summary_query().where(is_visible(Job.corpus_id))
     query = query.order_by(Job.created_at.desc(), Job.id.desc()).limit(limit + 1)
@@ -182,7 +182,7 @@ def list_jobs(
     responses=problems(JobNotFound),
 )
 def get_job(job_id: JobId, readers: Readers, settings: ServiceSettings, response: Response) -> JobOut:
-    """Follow a job: its status, progress, rate and time left. A job that is at work says when to ask again."""
+    """Follow a job: its status, progress, rate and time left. For a live job, `Retry-After` says when to poll again."""
     with readers.begin() as session:
         job = lifecycle.find_job(session, job_id)
         [told] = describe(session, [job], settings)
@@ -248,7 +248,7 @@ def extend_job(
     job_id: JobId, body: ExtensionIn, sessions: Sessions, settings: ServiceSettings, response: Response
 ) -> JobOut:
     """Begin an extension of a succeeded job: more sweeps. It continues from where it was, with the same burn-in, and
-    ends as if it had been submitted with all its sweeps. Until then the job stays as it is, and so do its results.
+    ends as if it had been submitted with all its sweeps. Until then the job and its results stay as they are.
     """
     with sessions.begin() as session:
         job, unit_ids = lifecycle.extend(session, job_id, body.sweeps)
@@ -263,7 +263,7 @@ def extend_job(
 
 SideRunName = Annotated[
     Literal["extension", "power-test"],
-    Path(description="The side run of a succeeded job that is meant.", examples=["power-test"]),
+    Path(description="Which side run of a succeeded job.", examples=["power-test"]),
 ]
 SIDES: dict[str, str] = {"extension": SideKind.EXTENSION, "power-test": SideKind.POWER_TEST}
 
@@ -275,7 +275,7 @@ SIDES: dict[str, str] = {"extension": SideKind.EXTENSION, "power-test": SideKind
     responses=problems(JobNotFound, SideRunNotFound, JobFinished),
 )
 def cancel_side_run(job_id: JobId, side_run: SideRunName, sessions: Sessions, settings: ServiceSettings) -> JobOut:
-    """Cancel it alone: the job stays succeeded, with its results. It keeps what it has, so it can be resumed."""
+    """Cancel the side run alone: the job stays succeeded, with its results. Progress is kept, so it can be resumed."""
     with sessions.begin() as session:
         job = lifecycle.cancel(session, Run(job_id, SIDES[side_run]))
         [told] = describe(session, [job], settings)
@@ -289,7 +289,7 @@ def cancel_side_run(job_id: JobId, side_run: SideRunName, sessions: Sessions, se
     responses=problems(JobNotFound, SideRunNotFound, JobNotPausable),
 )
 def pause_side_run(job_id: JobId, side_run: SideRunName, sessions: Sessions, settings: ServiceSettings) -> JobOut:
-    """Pause it alone, until it is resumed."""
+    """Pause the side run alone, until it is resumed."""
     with sessions.begin() as session:
         job = lifecycle.pause(session, Run(job_id, SIDES[side_run]))
         [told] = describe(session, [job], settings)
@@ -306,7 +306,7 @@ def pause_side_run(job_id: JobId, side_run: SideRunName, sessions: Sessions, set
 def resume_side_run(
     job_id: JobId, side_run: SideRunName, sessions: Sessions, settings: ServiceSettings, response: Response
 ) -> JobOut:
-    """Queue a paused, cancelled or failed one again; it continues from where it was."""
+    """Queue a paused, cancelled or failed side run again; it continues from where it was."""
     with sessions.begin() as session:
         job, unit_ids = lifecycle.resume(session, Run(job_id, SIDES[side_run]))
         check_room(session, settings)

@@ -23,22 +23,22 @@ from app.schemas.results import NOTICED, HiddenOut, PowerTestOut
 router = APIRouter(prefix="/v1/jobs/{job_id}", tags=["results"])
 
 DONE: dict[int | str, dict[str, Any]] = {
-    200: {"model": JobOut, "description": "It is under way, or has been tested before"}
+    200: {"model": JobOut, "description": "The test is in progress, or was done before"}
 }
 
 
 @router.post(
     "/power-test",
     operation_id="test_power",
-    summary="Test the power of a job",
+    summary="Begin the power test of a job",
     status_code=HTTPStatus.ACCEPTED,
     responses=DONE | problems(JobNotFound, JobNotTestable, JobTooLarge, TooManyJobs),
 )
 def test_power(job_id: JobId, sessions: Sessions, settings: ServiceSettings, response: Response) -> JobOut:
     """Begin to hide each known category of a succeeded job in turn, to see whether it is found again.
 
-    The job stays as it is, and so do its results. One that was cancelled or failed goes on; one that is under way or
-    done is answered as it is.
+    The job and its results stay as they are. A test that was cancelled or failed continues; one that is in progress or
+    done is returned as it is.
     """
     with sessions.begin() as session:
         job, unit_ids = lifecycle.begin_power_test(session, job_id)
@@ -65,7 +65,7 @@ def get_power_test(job_id: JobId, readers: Readers) -> PowerTestOut:
     with readers.begin() as session:
         job = lifecycle.find_job(session, job_id)
         if session.scalar(select(Unit.id).where(Unit.job_id == job_id, Unit.kind == UnitKind.POWER)) is None:
-            raise NoPowerTest(f"nobody has asked for a power test of job {job_id}: POST to this address asks for one")
+            raise NoPowerTest(f"no power test of job {job_id} has been requested; POST to this address requests one")
         steps = session.scalars(select(PowerStep).where(PowerStep.job_id == job_id).order_by(PowerStep.number)).all()
         names = session.get_one(Encoding, job.encoding_id).categories
     return PowerTestOut(categories=[hidden_out(step.number, step.data, names) for step in steps])

@@ -51,9 +51,9 @@ def get_trace(
     chain: Annotated[Number | None, Query(description="Only this chain.")] = None,
     after: Annotated[Number | None, Query(description="Only draws after this sweep.")] = None,
     cursor: Cursor = None,
-    limit: Annotated[int, Query(ge=1, le=MAX_TRACE_PAGE, description="Rows a page holds at most.")] = TRACE_PAGE,
+    limit: Annotated[int, Query(ge=1, le=MAX_TRACE_PAGE, description="Maximum number of rows per page.")] = TRACE_PAGE,
 ) -> Response:
-    """Read the draws by chain and sweep, one row a sweep, burn-in included; also while the job runs."""
+    """Read the draws by chain and sweep, one row per sweep, burn-in included; also while the job runs."""
     last = from_cursor(cursor, ChainAndSweep)
     columns = [getattr(Draw, name) for name in DrawOut.model_fields]
     query = select(*columns).where(Draw.job_id == job_id).order_by(Draw.chain, Draw.sweep).limit(limit + 1)
@@ -115,7 +115,7 @@ def find_concluded_job(session: Session, job_id: str) -> Job:
     """
     job = lifecycle.find_job(session, job_id)
     if job.edition == 0:
-        raise ResultsNotReady(f"job {job_id} is {job.status}; results come when it has succeeded")
+        raise ResultsNotReady(f"job {job_id} is {job.status}; results are available once it has succeeded")
     return job
 
 
@@ -174,7 +174,7 @@ def get_documents(
     cursor: Cursor = None,
     limit: Limit = PAGE,
 ) -> Response:
-    """Read the category of each unlabeled document, in the order they came."""
+    """Read the category of each unlabeled document, in the order of their upload."""
     last = from_cursor(cursor, RowNumber)
     first, second = aliased(Category), aliased(Category)
     query = (
