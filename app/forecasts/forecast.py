@@ -1,7 +1,7 @@
 """What a job takes: seconds of each kind of unit and the memory of a worker, from the sizes of its corpus.
 
 Each function has the terms of the algorithm that it stands for, with constants that were fitted to the processor time
-of jobs on the reference machine, one thread of a 2 GHz server; tests/app/test_forecast.py keeps what was measured.
+of jobs on the reference machine, one thread of a 2 GHz server; tests/app/forecasts/ keeps what was measured.
 A forecast may be wrong by a factor of two: what a job has shown of itself corrects it, see app.forecasts.completion.
 """
 

@@ -1,7 +1,6 @@
 """The service under load: its processes and servers on either stack, as the fault tests start them."""
 
 import os
-import tempfile
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -12,6 +11,7 @@ from sqlalchemy import create_engine, func, select, text
 from app.core import db
 from app.core.tables import Document
 from benchmarks.load.client import Client, well
+from tests import guard
 from tests.faults.programs import ROOT, Program
 from tests.faults.servers import (
     Broker,
@@ -34,8 +34,7 @@ class Service:
     """One stack, with an API that can be started afresh. `settings` are operator settings by their names."""
 
     def __init__(self, stack: str, n_workers: int, settings: Mapping[str, str]) -> None:
-        # Directly under /tmp: run by root, PostgreSQL works as another user, who must get there.
-        self.folder = Path(tempfile.mkdtemp(prefix="newfound-load-", dir="/tmp"))
+        self.folder = guard.make_folder("load")
         data = self.folder / "data"
         data.mkdir()
         self.server: DatabaseServer
@@ -43,7 +42,7 @@ class Service:
         if stack == "embedded":
             self.server, self.broker = SqliteFile(data), FilesystemBroker(data)
         else:
-            self.server = PostgresServer(Path(tempfile.mkdtemp(prefix="newfound-load-", dir="/tmp")))
+            self.server = PostgresServer(guard.make_folder("postgres"))
             make_durable(self.server.url)
             self.broker = ValkeyBroker(self.folder)
         self.port = free_port()

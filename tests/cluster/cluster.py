@@ -4,10 +4,9 @@ import os
 import shutil
 import sys
 import sysconfig
-import tempfile
-from pathlib import Path
 from typing import Any
 
+from tests import guard
 from tests.cluster.network import Network
 from tests.deployment.api import Client
 from tests.deployment.image import ROOT
@@ -80,7 +79,7 @@ class Cluster:
         self.network: Network | None = None
         self.processes: dict[str, Process] = {}
         self.servers: list[Any] = []
-        self.folder = Path(tempfile.mkdtemp(prefix="newfound-cluster-", dir="/tmp"))
+        self.folder = guard.make_folder("cluster")
         self.folder.chmod(0o755)
 
     def open(self) -> None:

@@ -9,6 +9,9 @@ import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
 
 PREFIX = "newfound-test"
 SWITCHES = {"data": "10.203.1", "broker": "10.203.2"}  # two networks: one for the database, one for Redis alone
@@ -28,7 +31,8 @@ class Network:
     def __init__(self, hosts: list[str]) -> None:
         self.hosts = hosts
         self.names = [self.namespace(host) for host in (*hosts, "switch")]
-        self.made: list[str] = []
+        self.made = left_behind()
+        self.close()
         try:
             for name in self.names:
                 ip("netns", "add", name)
@@ -96,6 +100,12 @@ class Network:
             enter(home)
             os.close(there)
             os.close(home)
+
+
+def left_behind() -> list[str]:
+    """The namespaces of test processes that are gone: killed before they could take them away."""
+    names = [path.name for path in Path("/run/netns").glob(f"{PREFIX}-*")]
+    return [name for name in names if not psutil.pid_exists(int(name.removeprefix(f"{PREFIX}-").split("-")[0]))]
 
 
 def enter(namespace: int) -> None:

@@ -5,12 +5,12 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests import guard
 from tests.deployment.image import ROOT, copied, image_environment
 from tests.deployment.processes import Process
 from tests.deployment.servers import Postgres, Redis, service, stop_all
@@ -124,22 +124,19 @@ class Deployment:
 
 @pytest.fixture(scope="session")
 def image() -> Iterator[Image]:
-    """The image's files. Directly under /tmp: a socket's path is short, and another user gets there."""
-    folder = Path(tempfile.mkdtemp(prefix="newfound-image-", dir="/tmp"))
+    """The image's files."""
+    folder = guard.make_folder("image")
     folder.chmod(0o755)
     try:
         yield Image(folder)
     finally:
-        for path in [folder, *folder.rglob("*")]:
-            if path.is_dir():
-                path.chmod(0o755)
-        shutil.rmtree(folder)
+        guard.remove(folder)
 
 
 @pytest.fixture(scope="session")
 def deployment(image: Image) -> Iterator[Deployment]:
     """Database and broker, and nothing else yet."""
-    folder = Path(tempfile.mkdtemp(prefix="newfound-servers-", dir="/tmp"))
+    folder = guard.make_folder("servers")
     postgres = redis = deployment = None
     try:
         for name in ("postgres", "redis"):

@@ -8,13 +8,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from tests import guard
 from tests.waits import PATIENCE
 
 TAIL = 4_000  # characters of a log, shown when something fails
 
 
 class Process:
-    """A command in a session of its own; nothing of the test's environment comes with it."""
+    """A command in a session of its own; of the test's environment nothing but the guard's mark comes with it."""
 
     def __init__(self, name: str, command: Sequence[str | Path], environment: Mapping[str, str], folder: Path) -> None:
         self.name, self.path = name, folder / f"{name}.log"
@@ -22,7 +23,7 @@ class Process:
             self.process = subprocess.Popen(
                 [str(part) for part in command],
                 cwd=folder,
-                env=dict(environment),
+                env=dict(environment) | guard.marked(),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -3,14 +3,13 @@
 import os
 import subprocess
 import sys
-import tempfile
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import httpx2
 
 from app.core import db
+from tests import guard
 from tests.faults.programs import ROOT, Program
 from tests.faults.servers import (
     Broker,
@@ -40,7 +39,7 @@ class Service:
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
-        self.folder = Path(tempfile.mkdtemp(prefix=f"newfound-{kind}-", dir="/tmp"))
+        self.folder = guard.make_folder(kind)
         data = self.folder / "data"
         data.mkdir()
         self.server: DatabaseServer
@@ -48,7 +47,7 @@ class Service:
         if kind == "embedded":
             self.server, self.broker = SqliteFile(data), FilesystemBroker(data)
         else:
-            self.server = PostgresServer(Path(tempfile.mkdtemp(prefix="newfound-faults-", dir="/tmp")))
+            self.server = PostgresServer(guard.make_folder("postgres"))
             self.broker = ValkeyBroker(self.folder)
         self.port = free_port()
         self.environment = {f"NEWFOUND_{name}": value for name, value in SETTINGS.items()} | {

@@ -10,6 +10,7 @@ import numba
 import numpy as np
 import pytest
 
+from tests.waits import PATIENCE
 from worker import corpus_file, corpus_files
 from worker.corpus_file import Arrays, CorpusFileError
 from worker.corpus_files import CorpusFiles
@@ -115,7 +116,7 @@ def test_a_writer_that_dies_leaves_no_half_file_under_the_name(files: CorpusFile
 def test_of_processes_that_need_one_file_at_once_one_writes_and_all_have_it(files: CorpusFiles) -> None:
     arrays = made(n_tokens=100_000)
     fork = multiprocessing.get_context("fork")
-    started, written, same = fork.Barrier(3), fork.Value("i", 0), fork.Value("i", 0)
+    started, written, same = fork.Barrier(3, timeout=PATIENCE), fork.Value("i", 0), fork.Value("i", 0)
 
     def counted() -> Iterator[bytes]:
         with written:

@@ -13,9 +13,9 @@ from app.schemas.job_settings import DEFAULT_MODEL, CalibratedIn
 from app.schemas.results import CALIBRATION, DIAGNOSTICS
 from sampler.hyperparameters import CalibratedHyperparameters
 from tests.app import rows
+from tests.app.http.test_api import pages
 from tests.app.legs import claim, finish, save, save_step
 from tests.app.rows import CORPUS, succeed, units
-from tests.app.test_api import pages
 
 NAMES = [field.name for field in fields(CalibratedHyperparameters)]
 

@@ -8,7 +8,7 @@ import pytest
 from app.forecasts.completion import Run, UnitState, fraction, makespan, seconds_left
 from app.forecasts.forecast import encode_share, forecast
 from app.schemas.job_settings import JobIn
-from tests.app.measured_jobs import MEASURED, Measured
+from tests.app.forecasts.measured_jobs import MEASURED, Measured
 
 WORKERS, LEG_SECONDS, SAVE_SECONDS, LATENCY = 2, 60.0, 2.0, 0.25
 OFF = 0.4  # of the seconds that are left in truth

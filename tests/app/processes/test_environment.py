@@ -13,7 +13,7 @@ from app import cli
 from app.core.settings import Settings
 from app.processes.environment import WrongSetting, read_settings
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs" / "operations.md").read_text()
 
 WRONG = [

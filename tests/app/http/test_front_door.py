@@ -11,8 +11,8 @@ from app.core.settings import Settings
 from app.http.dependencies import MAX_BODY_BYTES
 from app.http.hosts import TrustedHosts
 from app.http.main import create_app
+from tests.app.http.test_problems import check
 from tests.app.server import running
-from tests.app.test_problems import check
 
 NO_ID = "00000000-0000-0000-0000-000000000000"
 

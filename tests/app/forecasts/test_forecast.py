@@ -6,7 +6,7 @@ import pytest
 
 from app.forecasts.forecast import REFERENCE, Forecast, Sizes, encode_share, forecast
 from app.schemas.job_settings import JobIn
-from tests.app.measured_jobs import MEASURED, Measured
+from tests.app.forecasts.measured_jobs import MEASURED, Measured
 
 FACTOR = 2.0  # what ForecastOut promises
 FULL_SIZE = Sizes(n_documents=1_000_000, n_tokens=100_000_000, n_words=100_000, n_known=25)

@@ -7,8 +7,8 @@ from starlette.testclient import TestClient
 
 from app.core.db import Database
 from app.http.routers.results import posterior
+from tests.app.http.test_api import pages
 from tests.app.rows import add_draws, add_results, submit, succeed
-from tests.app.test_api import pages
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from app.processes import kernel_cache
 from app.processes.kernel_cache import compile_first, kernels_are_compiled, mark_compiled, prepare_kernel_cache
 from tests.waits import wait_for
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture

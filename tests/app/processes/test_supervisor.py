@@ -17,7 +17,7 @@ from app.processes.address import AddressError, check_address
 from app.processes.supervisor import API, ApiEnded, Supervisor, environment, pause
 from tests.waits import free_port, wait_for
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 LISTEN = "import socket, sys, time; s = socket.create_server(('127.0.0.1', int(sys.argv[1]))); time.sleep(3600)"
 SLEEP = "import time; time.sleep(3600)"
 
@@ -173,7 +173,7 @@ def test_a_system_that_has_no_room_for_a_process_is_asked_again(
 SUPERVISE = """
 import signal, sys
 from pathlib import Path
-from tests.app.test_supervisor import Children
+from tests.app.processes.test_supervisor import Children
 from app.processes.supervisor import stop_on_signals
 
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests themselves may run under nohup
