@@ -9,7 +9,6 @@ from app.core.tables import MAX_NAME
 
 CORPUS_ID = "5f0c2c1e-6d0f-4c53-9f43-0d8c1c6ad3a7"
 JOB_ID = "b9a1d7c2-1f6e-4a38-8f0b-6f2f4f1f7e15"
-CURSOR = "WzE3NjQyODY0NDUuMTIsImI5YTFkN2MyIl0"
 
 MAX_INTEGER = 2**31 - 1  # of an INTEGER column
 
@@ -104,7 +103,8 @@ class CorpusOut(BaseModel):
     created_at: datetime
 
 
-COUNTS: dict[str, Any] = {"documents": 2000, "labeled": 480, "unlabeled": 1520, "empty": 0}
+KNOWN_CATEGORIES = ("astronomy", "geometry", "optics", "robotics", "topology", "zoology")
+COUNTS: dict[str, Any] = {"documents": 2000, "labeled": 480, "unlabeled": 1520, "empty": 1}
 
 
 class CorpusCounts(CorpusOut):
@@ -118,10 +118,14 @@ class CorpusCounts(CorpusOut):
     empty: int = Field(description="Documents without text, labeled or not.")
 
 
+# When the last corpus was created, and its id.
+CORPORA_CURSOR = "WzE3OTU4MjIyNDUuMTIsIjVmMGMyYzFlLTZkMGYtNGM1My05ZjQzLTBkOGMxYzZhZDNhNyJd"
+
+
 class CorpusPage(BaseModel):
     """Some corpora, newest first; `next` is the cursor of the next page, null on the last one."""
 
-    model_config = example(corpora=[{**CORPUS, **COUNTS}], next=CURSOR)
+    model_config = example(corpora=[{**CORPUS, **COUNTS}], next=CORPORA_CURSOR)
 
     corpora: list[CorpusCounts]
     next: str | None
@@ -140,7 +144,7 @@ class CorpusDetail(CorpusCounts):
     model_config = example(
         **CORPUS,
         **COUNTS,
-        categories=[{"name": "astronomy", "documents": 80}, {"name": "optics", "documents": 400}],
+        categories=[{"name": name, "documents": 80} for name in KNOWN_CATEGORIES],
     )
 
     categories: list[LabelCount]

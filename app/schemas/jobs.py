@@ -1,12 +1,13 @@
 """What HTTP says of jobs and their progress, with examples."""
 
+import hashlib
 from datetime import datetime
 from typing import Any
 
 from pydantic import BaseModel, Field
 
 from app.core.kinds import Model, Stage
-from app.schemas.common import CORPUS_ID, CURSOR, JOB_ID, Status, UnitStatus, example
+from app.schemas.common import CORPUS_ID, JOB_ID, Status, UnitStatus, example
 from app.schemas.job_settings import HyperparametersOut, ModelName, SettingsIn, SettingsOut
 
 FRACTION = "Share of the work that is done, from 0 to 1; each stage is weighted by the time it is expected to take."
@@ -83,7 +84,7 @@ class Links(BaseModel):
     power_test: str | None = Field(description="Null if the job's model has no power test.")
 
 
-DIGEST = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+DIGESTS = [hashlib.sha256(f"chain {chain}".encode()).hexdigest() for chain in range(2)]
 JOB: dict[str, Any] = {
     "id": JOB_ID,
     "corpus_id": CORPUS_ID,
@@ -115,7 +116,7 @@ JOB: dict[str, Any] = {
                 "sweeps_done": sweeps,
                 "n_categories": 11 - chain,
                 "sweeps_per_second": rate,
-                "digest": DIGEST,
+                "digest": DIGESTS[chain],
             }
             for chain, sweeps, rate in ((0, 160, 10.5), (1, 140, 9.5))
         ],
@@ -201,10 +202,14 @@ class JobSummary(BaseModel):
     links: SummaryLinks
 
 
+# When the last job was created, and its id.
+JOBS_CURSOR = "WzE3OTU4MjIyNjIuNDgsImI5YTFkN2MyLTFmNmUtNGEzOC04ZjBiLTZmMmY0ZjFmN2UxNSJd"
+
+
 class JobPage(BaseModel):
     """Some jobs, newest first; `next` is the cursor of the next page, null on the last one."""
 
-    model_config = example(jobs=[SUMMARY], next=CURSOR)
+    model_config = example(jobs=[SUMMARY], next=JOBS_CURSOR)
 
     jobs: list[JobSummary]
     next: str | None

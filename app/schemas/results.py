@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from app.schemas.common import CURSOR, example
+from app.schemas.common import example
 from app.schemas.topics import TopicWeight
 
 DRAW: dict[str, Any] = {
@@ -44,7 +44,7 @@ class TracePage(BaseModel):
     While the job runs, more draws follow the end of a trace: request them with `chain` and `after`.
     """
 
-    model_config = example(draws=[DRAW], next=CURSOR)
+    model_config = example(draws=[DRAW], next="WzAsMV0")
 
     draws: list[DrawOut]
     next: str | None
@@ -140,7 +140,7 @@ class CalibrationOut(BaseModel):
 
 DIAGNOSTICS: dict[str, Any] = {
     "verdict": "sound",
-    "reasons": ["R-hat of the log joint is 1.030, above 1.01: its draws have not settled."],
+    "reasons": ["R-hat, independent draws and agreement are within their limits."],
     "agreement": [[1.0, 0.94], [0.94, 1.0]],
     "mean_agreement": 0.94,
     "r_hat": {"n_categories": 1.005},
@@ -165,18 +165,18 @@ class CategoriesOut(BaseModel):
                 "known": True,
                 "documents": 118,
                 "labeled": 80,
-                "share": 0.099,
+                "share": 118 / 1519,
                 "top_words": [{"word": "galaxy", "documents": 61}],
                 "stability": 0.97,
                 "topics": [{"topic": 2, "weight": 0.44}, {"topic": 9, "weight": 0.07}],
             },
             {
                 "category": 6,
-                "name": "new-1",
+                "name": "new 1",
                 "known": False,
                 "documents": 203,
                 "labeled": 0,
-                "share": 0.1015,
+                "share": 203 / 1519,
                 "top_words": [{"word": "plasma", "documents": 177}],
                 "stability": 0.97,
                 "topics": [{"topic": 0, "weight": 0.38}],
@@ -228,7 +228,7 @@ class DocumentPage(BaseModel):
             {
                 "key": "paper-812",
                 "category": 6,
-                "name": "new-1",
+                "name": "new 1",
                 "known": False,
                 "probability": 0.93,
                 "runner_up": {"category": 2, "name": "optics", "probability": 0.05},
@@ -246,7 +246,7 @@ class DocumentPage(BaseModel):
                 "stability": None,
             },
         ],
-        next=CURSOR,
+        next="ODEy",
     )
 
     documents: list[DocumentOut]
@@ -279,7 +279,7 @@ class PowerTestOut(BaseModel):
                 "name": "astronomy",
                 "found": 0.91,
                 "noticed": True,
-                "recall": 0.93,
+                "recall": 0.925,
                 "probability": 1.0,
                 "taken_for": "optics",
                 "taken": 0.05,
@@ -319,7 +319,7 @@ class AuditPage(BaseModel):
                 "suggestion": {"category": 0, "name": "astronomy", "probability": 0.89},
             }
         ],
-        next=CURSOR,
+        next="WzAuMDgsMTdd",
     )
 
     documents: list[AuditedOut]

@@ -267,3 +267,51 @@ def test_a_body_with_whole_floats_is_accepted_over_http(client: TestClient, data
     assert answer.status_code == 202
     settings = json.loads(answer.text, parse_float=str)["settings"]
     assert (settings["seed"], settings["sweeps"], settings["calibrated"]["n_folds"]) == (187, 200, 5)
+
+
+def example_of(client: TestClient, name: str) -> Any:
+    """The example of a schema in the document."""
+    return client.get("/openapi.json").json()["components"]["schemas"][name]["examples"][0]
+
+
+def test_the_cursors_of_the_examples_are_cursors_of_their_lists(client: TestClient) -> None:
+    job = "/v1/jobs/00000000-0000-0000-0000-000000000000"
+    lists = {
+        "CorpusPage": "/v1/corpora",
+        "JobPage": "/v1/jobs",
+        "TracePage": f"{job}/trace",
+        "DocumentPage": f"{job}/documents",
+        "AuditPage": f"{job}/audit",
+    }
+    for name, path in lists.items():
+        answer = client.get(path, params={"cursor": example_of(client, name)["next"]})
+        assert answer.status_code in (200, 404), f"{name}: {answer.text}"
+
+
+def test_the_numbers_of_the_examples_could_be_those_of_one_job(client: TestClient) -> None:
+    corpus, found = example_of(client, "CorpusDetail"), example_of(client, "CategoriesOut")
+    assert sum(category["documents"] for category in corpus["categories"]) == corpus["labeled"]
+    assert corpus["labeled"] + corpus["unlabeled"] == corpus["documents"]
+    assert example_of(client, "UploadOut")["empty"] == corpus["empty"]
+    for category in found["categories"]:
+        assert category["share"] * (corpus["unlabeled"] - corpus["empty"]) == pytest.approx(category["documents"])
+        if category["known"]:
+            assert category["name"] == corpus["categories"][category["category"]]["name"]
+        else:
+            assert category["name"] == f"new {category['category'] - len(corpus['categories']) + 1}"
+    [hidden] = example_of(client, "PowerTestOut")["categories"]
+    for share in (hidden["recall"], hidden["taken"]):
+        assert share * 80 == pytest.approx(round(share * 80)), "a whole number of its labeled documents"
+    chains = example_of(client, "JobOut")["progress"]["chains"]
+    assert len({chain["digest"] for chain in chains}) == len(chains)
+
+
+def test_the_verdict_of_the_example_is_one_that_its_reasons_lead_to(client: TestClient) -> None:
+    diagnostics = example_of(client, "CategoriesOut")["diagnostics"]
+    agreement, r_hats = diagnostics["agreement"], diagnostics["r_hat"].values()
+    assert diagnostics["mean_agreement"] == agreement[0][1]
+    assert all(r_hat <= 1.01 for r_hat in r_hats)
+    assert (diagnostics["verdict"], diagnostics["reasons"]) == (
+        "sound",
+        ["R-hat, independent draws and agreement are within their limits."],
+    )
