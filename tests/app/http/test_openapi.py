@@ -313,6 +313,3 @@ def test_the_verdict_of_the_example_is_one_that_its_reasons_lead_to(client: Test
     assert all(r_hat <= 1.01 for r_hat in r_hats)
     reasons = ["R-hat, independent draws and agreement are within their limits."]
     assert (diagnostics["verdict"], diagnostics["reasons"]) == ("sound", reasons)
-        "sound",
-        ["R-hat, independent draws and agreement are within their limits."],
-    )
