@@ -20,7 +20,7 @@ from sampler.corpus import NO_CATEGORY, UNLABELED, Array, Corpus
 from sampler.numerics.threads import Threads
 
 SIMILAR = 0.5  # Jaccard index from which on a new category is carried over to another chain's
-NEGLIGIBLE_SHARE = 0.1  # a smaller part of a category's documents is chance, and would fill a row of K entries a document
+SMALLEST_SHARE = 0.1  # a smaller part of a category's documents is chance, and would fill a row of K entries a document
 SHARES = 10**9  # a document's hits in the pooled tally: fits int32, and is finer than the draws of any chain
 
 Level = Literal["unreliable", "mixed", "sound"]
@@ -191,7 +191,7 @@ def divide(chain: Answers, earlier: Answers, categories: Array, offered: Array) 
     counts = np.isin(table.first, categories) & np.isin(table.second, offered)
     counts &= np.isin(table.first, table.first[counts & (table.jaccard >= SIMILAR)])
     weight = np.bincount(table.first, table.shared * counts)
-    counts &= table.shared >= NEGLIGIBLE_SHARE * weight[table.first]
+    counts &= table.shared >= SMALLEST_SHARE * weight[table.first]
     category, other, shared = table.first[counts], table.second[counts], table.shared[counts]
     return category, other, shared / np.bincount(category, shared)[category]
 

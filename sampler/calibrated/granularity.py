@@ -69,9 +69,9 @@ def score_settings(
     weight = weigh_settings(total, hyperparameters)
     found, parts, right = (np.zeros((total.size, len(known)), kind) for kind in (np.int64, np.int64, np.float64))
     for i, groups in enumerate(known):
-        for s in np.flatnonzero(weight):
+        for kept in np.flatnonzero(weight):
             threads.check()
-            found[s, i], parts[s, i], right[s, i] = come_back(labels, groups[s], n_known)
+            found[kept, i], parts[kept, i], right[kept, i] = come_back(labels, groups[kept], n_known)
     return Scores(given_back, stability, total, weight, found, parts, right)
 
 
