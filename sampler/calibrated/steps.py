@@ -127,3 +127,10 @@ def read_calibration(prepared: PreparedCorpus, done: list[Arrays], threads: Thre
         groups[KNOWN_SIDE], labels, corpus.n_known, groups[NEW_SIDE], hyperparameters, threads
     )  # fmt: skip
     return Calibration(prepared, learned, new_side, all_settings(hyperparameters), scores)
+
+
+def calibrate(prepared: PreparedCorpus, threads: Threads | None = None) -> Calibration:
+    """Take all steps, for whoever keeps none of them. Without threads nothing interrupts it."""
+    threads = threads or Threads()
+    done = all_steps(prepared, all_atom_runs(prepared, threads), threads)
+    return read_calibration(prepared, done, threads)
