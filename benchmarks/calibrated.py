@@ -18,7 +18,8 @@ from benchmarks.problems import Problem
 from benchmarks.scoring import Answer, score
 from sampler.calibrated import chain as calibrated_chain
 from sampler.calibrated import steps
-from sampler.calibrated.conclusion import Conclusion, conclude
+from sampler.calibrated.conclusion import CalibratedConclusion, conclude_chains
+from sampler.calibrated.prepared import PreparedCorpus
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.hyperparameters import CalibratedHyperparameters
 from sampler.numerics.threads import Threads
@@ -31,7 +32,7 @@ N_WORDS, LENGTH, N_CATEGORIES, N_KNOWN, LABELED = 50_000, 100, 50, 25, 0.4  # of
 class Run(NamedTuple):
     """What the steps of a job leave."""
 
-    conclusion: Conclusion
+    conclusion: CalibratedConclusion
     numbers: Array  # float64[C, S], the true number of categories by each kept draw
 
 
@@ -52,15 +53,15 @@ def run(corpus: Corpus, seed: int, threads: Threads, seconds: dict[str, float]) 
     """Take all steps of a job; `seconds` gets the time of each kind of unit."""
     hyperparameters = CalibratedHyperparameters()
     with timed(seconds, "atoms"):
-        runs = steps.all_atom_runs(corpus, hyperparameters, seed, threads)
+        prepared = PreparedCorpus(corpus, hyperparameters, seed)
+        runs = steps.all_atom_runs(prepared, threads)
     with timed(seconds, "calibrate"):
-        done = steps.all_steps(corpus, hyperparameters, seed, runs, threads)
-        calibration = steps.read(corpus, hyperparameters, seed, done)
+        calibration = steps.read_calibration(prepared, steps.all_steps(prepared, runs, threads))
     with timed(seconds, "chains"):
         states, traces = [], []
         for chain in range(N_CHAINS):
             state = calibrated_chain.start(corpus, hyperparameters, calibration, seed, chain, threads)
-            draws: list[calibrated_chain.Draw] = []
+            draws: list[calibrated_chain.CalibratedDraw] = []
             for _ in range(N_SWEEPS):
                 draws.append(calibrated_chain.sweep(corpus, calibration, state))
                 if state.n_sweeps > BURN_IN:
@@ -71,7 +72,7 @@ def run(corpus: Corpus, seed: int, threads: Threads, seconds: dict[str, float]) 
     shown = np.array([[draw.n_categories for draw in draws] for draws in traces], np.float64)
     with timed(seconds, "conclude"):
         told = {"the number of categories": shown}
-        conclusion = conclude(corpus, hyperparameters, calibration, states, told, threads)
+        conclusion = conclude_chains(corpus, hyperparameters, calibration, states, told, threads)
     return Run(conclusion, numbers)
 
 

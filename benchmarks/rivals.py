@@ -120,7 +120,7 @@ def lbpl_ntm(problem: Problem, seed: int, kernel: Kernel, step: CategoryStep) ->
         if draw.sweep > N_SWEEPS // 2:
             chain.keep(corpus, state)
             n_categories.append(corpus.n_known + draw.n_new_with_documents)
-    pooled = consensus.conclude(corpus, state.tally)
+    pooled = consensus.consensus_of(corpus, state.tally)
     return Answer(pooled.category, pooled.n_categories, interval(n_categories), pooled.probability)
 
 

@@ -16,10 +16,10 @@ def first_digest(given: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(given, sort_keys=True).encode()).hexdigest()
 
 
-def next_digest(digest: str, arrays: Iterable[Array], alpha: float, gamma: float) -> str:
-    """The digest after one more sweep, which left these arrays and concentrations."""
+def next_digest(digest: str, arrays: Iterable[Array], *numbers: float) -> str:
+    """The digest after one more sweep, which left these arrays and numbers."""
     hashed = hashlib.sha256(digest.encode())
     for array in arrays:
         hashed.update(np.ravel(array).data)
-    hashed.update(struct.pack("<dd", alpha, gamma))
+    hashed.update(struct.pack(f"<{len(numbers)}d", *numbers))
     return hashed.hexdigest()

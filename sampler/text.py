@@ -19,7 +19,7 @@ SHORT = 10  # words that a document keeps in the mean: shorter texts live by the
 STOP_WORD_LANGUAGES = tuple(sorted(stopwordsiso.langs()))
 
 # A letter, then letters, combining marks, joiners and digits; an apostrophe holds parts of one word together.
-WORD = regex.compile(r"\p{L}[\p{L}\p{M}\p{Nd}\u200c\u200d]*(?:'\p{L}[\p{L}\p{M}\p{Nd}]*)*")
+WORD_PATTERN = regex.compile(r"\p{L}[\p{L}\p{M}\p{Nd}\u200c\u200d]*(?:'\p{L}[\p{L}\p{M}\p{Nd}]*)*")
 FOLDED = str.maketrans({"\u2019": "'", "\u00ad": None})  # typographic apostrophe; soft hyphen
 
 TOKENS_AT_ONCE = 2**20  # while words are renumbered
@@ -57,7 +57,7 @@ class Encoded(NamedTuple):
 def words_of(text: str) -> list[str]:
     """The words of a text in order, in NFKC and case-folded."""
     folded = unicodedata.normalize("NFKC", text).casefold().translate(FOLDED)
-    return [word.removesuffix("'s") for word in WORD.findall(folded)]
+    return [word.removesuffix("'s") for word in WORD_PATTERN.findall(folded)]
 
 
 def tokenize(texts: Iterable[str], options: TextOptions) -> Iterator[list[str]]:

@@ -5,6 +5,7 @@ from typing import Any, get_args
 import numpy as np
 
 from sampler.calibrated import steps
+from sampler.calibrated.prepared import PreparedCorpus
 from sampler.corpus import UNLABELED, Corpus
 from sampler.hyperparameters import CalibratedHyperparameters, Hyperparameters, Kernel
 from sampler.numerics.threads import Threads
@@ -36,8 +37,8 @@ def run_chain(model: Model[Any]) -> None:
 
 def small_calibrated(corpus: Corpus, threads: Threads) -> Calibrated:
     """The calibrated model after all its steps."""
-    runs = steps.all_atom_runs(corpus, FEW_ATOMS, 0, threads)
-    done = steps.all_steps(corpus, FEW_ATOMS, 0, runs, threads)
+    prepared = PreparedCorpus(corpus, FEW_ATOMS, 0)
+    done = steps.all_steps(prepared, steps.all_atom_runs(prepared, threads), threads)
     return Calibrated(corpus, FEW_ATOMS, 0, done, threads)
 
 

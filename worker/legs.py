@@ -192,7 +192,7 @@ def conclude(leg: Leg) -> list[int]:
             traces = store.traces(session, leg.job) if model.pools_chains else {}
         states = [finished(leg, model, unit) for unit in units]
         conclusion = model.conclude(states, traces)
-        words = consensus.top_words(corpus, conclusion.consensus, TOP_WORDS, threads)
+        words = consensus.category_words(corpus, conclusion.consensus, TOP_WORDS, threads)
         topic_rows = list(topics.topic_rows(leg.job, names.vocabulary, conclusion.topics, threads))
     categories = results.category_rows(leg.job, corpus, names, conclusion, words)
     while leg.write(partial(clear_some_results, leg)):

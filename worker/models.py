@@ -13,9 +13,11 @@ from sampler.answers import consensus
 from sampler.answers.consensus import Consensus
 from sampler.answers.diagnostics import MIN_DRAWS, effective_size, r_hat
 from sampler.calibrated import chain as calibrated_chain
-from sampler.calibrated import conclusion, steps
+from sampler.calibrated import checkpoint as calibrated_checkpoint
+from sampler.calibrated import steps
 from sampler.calibrated.chain import CalibratedState
-from sampler.calibrated.conclusion import Audit
+from sampler.calibrated.conclusion import Audit, conclude_chains
+from sampler.calibrated.prepared import PreparedCorpus
 from sampler.calibrated.steps import Calibration
 from sampler.corpus import Array, Corpus
 from sampler.hyperparameters import CalibratedHyperparameters, Hyperparameters, Kernel
@@ -119,7 +121,7 @@ class LbplNtm:
     def conclude(self, states: Sequence[State], traces: Traces) -> Conclusion:
         """The answers of the best chain."""
         [state] = states
-        return Conclusion(consensus.conclude(self.corpus, state.tally))
+        return Conclusion(consensus.consensus_of(self.corpus, state.tally))
 
 
 class Calibrated:
@@ -150,7 +152,8 @@ class Calibrated:
     @cached_property
     def calibration(self) -> Calibration:
         """What all chains share; made when it is first asked for, outside of any transaction."""
-        return steps.read(self.corpus, self.hyperparameters, self.seed, self.done, self.threads)
+        prepared = PreparedCorpus(self.corpus, self.hyperparameters, self.seed)
+        return steps.read_calibration(prepared, self.done, self.threads)
 
     def start(self, number: int) -> CalibratedState:
         """A chain before its first sweep."""
@@ -158,7 +161,7 @@ class Calibrated:
             self.corpus, self.hyperparameters, self.calibration, self.seed, number, self.threads
         )
 
-    def sweep(self, state: CalibratedState) -> calibrated_chain.Draw:
+    def sweep(self, state: CalibratedState) -> calibrated_chain.CalibratedDraw:
         """Advance a chain by one sweep, in place."""
         return calibrated_chain.sweep(self.corpus, self.calibration, state, self.threads)
 
@@ -168,28 +171,53 @@ class Calibrated:
 
     def dump(self, state: CalibratedState) -> bytes:
         """The state as bytes."""
-        return calibrated_chain.dump(state)
+        return calibrated_checkpoint.dump(state)
 
     def load(self, data: bytes) -> CalibratedState:
         """The state that was dumped. Raises CheckpointError."""
-        return calibrated_chain.load(self.corpus, self.calibration, data, self.threads)
+        return calibrated_checkpoint.load(self.corpus, self.calibration, data, self.threads)
 
     def conclude(self, states: Sequence[CalibratedState], traces: Traces) -> Conclusion:
         """The answers of all chains together, and the topics of their categories."""
         numbers = {"n_categories": traces["n_categories"]}  # log joints compare under one setting alone
         told = {"the number of categories": traces["n_categories"]}
-        found = conclusion.conclude(
-            self.corpus, self.hyperparameters, self.calibration, list(states), told, self.threads
-        )
-        diagnostics = {**found.diagnostics, **figures(found.diagnostics["agreement"], numbers)}
-        facts = {"diagnostics": diagnostics, "calibration": self.calibration.report()}
+        found = conclude_chains(self.corpus, self.hyperparameters, self.calibration, list(states), told, self.threads)
+        diagnostics = {
+            "verdict": found.verdict.level,
+            "reasons": list(found.verdict.reasons),
+            "agreement": found.agreement.tolist(),
+            "temperature": found.temperature,
+            **figures(found.agreement, numbers),
+        }
+        facts = {"diagnostics": diagnostics, "calibration": report(self.calibration)}
         learned = topics.learn(self.corpus, found.consensus, self.hyperparameters.n_topics, self.seed, self.threads)
         return Conclusion(found.consensus, found.stability, found.category_stability, found.audit, learned, facts)
 
 
-def figures(agreement: Sequence[Sequence[float]], traces: Traces) -> dict[str, Any]:
+def report(calibration: Calibration) -> dict[str, Any]:
+    """What the job reports of its calibration: the labeling rate and the kept settings, best first."""
+    weight = calibration.scores.weight
+    order = calibration.kept[np.argsort(-weight[calibration.kept], kind="stable")]
+    return {
+        "labeling_rate": None if np.isnan(calibration.learned.rate) else calibration.learned.rate,
+        "settings": [
+            {
+                "weighting": ("flat", "inverse_frequency")[calibration.settings[s].weighting],
+                "background": calibration.settings[s].has_background,
+                "smoothing": calibration.settings[s].smoothing,
+                "power": calibration.settings[s].power,
+                "given_back": float(calibration.scores.given_back[s]),
+                "stability": float(calibration.scores.stability[s]),
+                "weight": float(weight[s]),
+            }
+            for s in order
+        ],
+    }
+
+
+def figures(agreement: Array, traces: Traces) -> dict[str, Any]:
     """Mean agreement of the pairs of chains, and by quantity R-hat and effective size, None for too few draws."""
-    pairs = np.array(agreement)[np.triu_indices(len(agreement), k=1)]
+    pairs = agreement[np.triu_indices(len(agreement), k=1)]
     told = {name: draws if draws.shape[1] >= MIN_DRAWS else None for name, draws in traces.items()}
     return {
         "mean_agreement": float(pairs.mean()) if pairs.size else None,

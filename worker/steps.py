@@ -17,6 +17,7 @@ from app.core.tables import AtomRun, CalibrationStep, Job, PowerStep
 from sampler.archive import CheckpointError
 from sampler.calibrated import steps as calibration_steps
 from sampler.calibrated.power_test import power_step
+from sampler.calibrated.prepared import PreparedCorpus
 from sampler.corpus import Corpus, fingerprint
 from sampler.numerics.threads import Threads
 from worker import step_rows
@@ -44,10 +45,11 @@ class Steps(NamedTuple):
 def atoms(session: Session, job: Job, corpus: Corpus) -> Steps:
     """The runs that find the atoms of a corpus, each by itself."""
     hyperparameters, seed = calibrated_hyperparameters(job), job.settings["seed"]
+    prepared = PreparedCorpus(corpus, hyperparameters, seed)
     key = atom_key(job, calibration_steps.words_digest(corpus))
 
     def make(done: list[Arrays], threads: Threads) -> Arrays:
-        return calibration_steps.atom_run(corpus, hyperparameters, seed, len(done), threads)
+        return calibration_steps.atom_run(prepared, len(done), threads)
 
     given = f"atoms {key['words_digest']} {key['options']}"
     return Steps(AtomRun, key, calibration_steps.n_atom_runs(hyperparameters), given, make)
@@ -56,11 +58,12 @@ def atoms(session: Session, job: Job, corpus: Corpus) -> Steps:
 def calibration(session: Session, job: Job, corpus: Corpus) -> Steps:
     """The steps that learn from the labels. Raises CheckpointError if an atom run is damaged."""
     hyperparameters, seed = calibrated_hyperparameters(job), job.settings["seed"]
+    prepared = PreparedCorpus(corpus, hyperparameters, seed)
     key = atom_key(job, calibration_steps.words_digest(corpus))
     runs = step_rows.read_all(session, AtomRun, key, calibration_steps.n_atom_runs(hyperparameters))
 
     def make(done: list[Arrays], threads: Threads) -> Arrays:
-        return calibration_steps.calibration_step(corpus, hyperparameters, seed, runs, done, len(done), threads)
+        return calibration_steps.calibration_step(prepared, runs, done, len(done), threads)
 
     given = f"calibrate {fingerprint(corpus)} {seed} {canonical(job.settings['calibrated'])}"
     n_steps = calibration_steps.n_calibration_steps(hyperparameters)
@@ -70,11 +73,12 @@ def calibration(session: Session, job: Job, corpus: Corpus) -> Steps:
 def power_test(session: Session, job: Job, corpus: Corpus) -> Steps:
     """One step a known category, each by itself. Raises CheckpointError if an atom run is damaged."""
     hyperparameters, seed = calibrated_hyperparameters(job), job.settings["seed"]
+    prepared = PreparedCorpus(corpus, hyperparameters, seed)
     key = atom_key(job, calibration_steps.words_digest(corpus))
     runs = step_rows.read_all(session, AtomRun, key, calibration_steps.n_atom_runs(hyperparameters))
 
     def make(done: list[Arrays], threads: Threads) -> Arrays:
-        return power_step(corpus, hyperparameters, seed, runs, len(done), threads)
+        return power_step(prepared, runs, len(done), threads)
 
     given = f"power {fingerprint(corpus)} {seed} {canonical(job.settings['calibrated'])}"
     return Steps(PowerStep, {"job_id": job.id}, corpus.n_known, given, make)

@@ -26,12 +26,12 @@ class Consensus(NamedTuple):
     runner_up_probability: Array  # float64[D], NaN without a runner-up
 
 
-def conclude(corpus: Corpus, tally: Tally) -> Consensus:
+def consensus_of(corpus: Corpus, tally: Tally) -> Consensus:
     """The answers of one chain's kept draws. Ties go to the category that is older, known ones first."""
-    best, best_count = most_frequent(corpus.n_documents, tally.document, tally.identity, tally.hits)
+    best, best_count = most_frequent_answers(corpus.n_documents, tally.document, tally.identity, tally.hits)
     index = index_categories(corpus.n_known, best[best != NO_CATEGORY], tally.identity)
     rest = (best[tally.document] != tally.identity) & (index[tally.identity] != NO_CATEGORY)
-    second, second_count = most_frequent(
+    second, second_count = most_frequent_answers(
         corpus.n_documents, tally.document[rest], tally.identity[rest], tally.hits[rest]
     )
     n_draws = max(tally.n_draws, 1)
@@ -46,7 +46,7 @@ def conclude(corpus: Corpus, tally: Tally) -> Consensus:
     )
 
 
-def most_frequent(n_documents: int, document: Array, identity: Array, count: Array) -> tuple[Array, Array]:
+def most_frequent_answers(n_documents: int, document: Array, identity: Array, count: Array) -> tuple[Array, Array]:
     """For each document the identity with the highest count (the smallest of several) and that count.
 
     Both are int64[D]; NO_CATEGORY and 0 for a document that is not mentioned.
@@ -73,7 +73,7 @@ def index_categories(n_known: int, answers: Array, identities: Array) -> Array:
     return index
 
 
-def top_words(
+def category_words(
     corpus: Corpus, consensus: Consensus, n: int, threads: Threads | None = None
 ) -> list[list[tuple[int, int]]]:
     """For each category up to `n` words with the number of its documents that hold them, best first.

@@ -30,7 +30,7 @@ def r_hat(draws: Draws) -> float:
 
     1.0 if all draws are equal; infinite if each half of a chain is constant, and not all at the same value.
     """
-    halves = split(aligned(draws))
+    halves = split(cut_to_shortest(draws))
     folded = np.abs(halves - np.median(halves))
     return max(potential_reduction(normal_scores(halves)), potential_reduction(normal_scores(folded)))
 
@@ -40,17 +40,17 @@ def effective_size(draws: Draws) -> float:
 
     All draws if they are equal; 0 if each half of a chain is constant, and not all at the same value.
     """
-    return independent_draws(normal_scores(split(aligned(draws))))
+    return independent_draws(normal_scores(split(cut_to_shortest(draws))))
 
 
 def tail_effective_size(draws: Draws) -> float:
     """The same for the tails: the smaller one of the 5 % and the 95 % quantile's."""
-    chains = aligned(draws)
+    chains = cut_to_shortest(draws)
     halves = split(chains)
     return min(independent_draws((halves <= np.quantile(chains, tail)).astype(np.float64)) for tail in TAILS)
 
 
-def aligned(draws: Draws) -> Array:
+def cut_to_shortest(draws: Draws) -> Array:
     """float64[C, S]: the first S draws of each chain, S the length of the shortest."""
     chains = [np.asarray(chain, np.float64).ravel() for chain in draws]
     shortest = min((chain.size for chain in chains), default=0)

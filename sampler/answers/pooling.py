@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from scipy.sparse import coo_array, csr_array, lil_array
 
-from sampler.answers.consensus import Consensus, conclude, most_frequent
+from sampler.answers.consensus import Consensus, consensus_of, most_frequent_answers
 from sampler.answers.diagnostics import MIN_DRAWS, Draws, effective_size, r_hat, tail_effective_size
 from sampler.answers.metrics import ari
 from sampler.answers.tally import Tally
@@ -20,7 +20,7 @@ from sampler.corpus import NO_CATEGORY, UNLABELED, Array, Corpus
 from sampler.numerics.threads import Threads
 
 SIMILAR = 0.5  # Jaccard index from which on a new category is carried over to another chain's
-SLIGHT = 0.1  # a smaller part of a category's documents is chance, and would fill a row of K entries a document
+SMALLEST_SHARE = 0.1  # a smaller part of a category's documents is chance, and would fill a row of K entries a document
 SHARES = 10**9  # a document's hits in the pooled tally: fits int32, and is finer than the draws of any chain
 
 Level = Literal["unreliable", "mixed", "sound"]
@@ -73,34 +73,40 @@ class Verdict:
 
 
 def pool(corpus: Corpus, tallies: Sequence[Tally], threads: Threads | None = None) -> Pooled:
-    """The answer of the chains that kept these tallies: each probability is the mean over chains.
-
-    One chain, or equal ones, answer as `conclude` does. O(entries of all tallies + K_c K) time and memory. Raises
-    ValueError for no chain, and for one without a kept draw. Without threads nothing interrupts it.
-    """
+    """The answer of the chains that kept these tallies, see `pool_answers`. Without threads nothing interrupts it."""
     threads = threads or Threads()
-    without = [number for number, tally in enumerate(tallies) if tally.n_draws == 0]
-    if without or not tallies:
-        raise ValueError(f"of {len(tallies)} chains those numbered {without} have kept no draw")
-    chains = read_all(corpus, tallies, threads)
+    return pool_answers(corpus, read_answers(corpus, tallies, threads), threads)
+
+
+def pool_answers(corpus: Corpus, chains: Sequence[Answers], threads: Threads) -> Pooled:
+    """The answer of the chains that gave these: each probability is the mean over chains.
+
+    One chain, or equal ones, answer as `consensus_of` does. O(entries of all tallies + K_c K) time and memory.
+    """
     agreed = agreement([chain.category for chain in chains], threads)
     order = np.argsort(-np.round(agreed.mean(axis=1), 12), kind="stable")  # rounded: equal means may differ in a bit
-    consensus = conclude(corpus, merge([chains[c] for c in order], corpus.n_known, threads))
+    consensus = consensus_of(corpus, merge([chains[c] for c in order], corpus.n_known, threads))
     return Pooled(consensus, int(order[0]), agreed, *stability(corpus, consensus, chains, threads))
 
 
-def read_all(corpus: Corpus, tallies: Sequence[Tally], threads: Threads) -> list[Answers]:
-    """The answers of all chains, without the labels."""
+def read_answers(corpus: Corpus, tallies: Sequence[Tally], threads: Threads) -> list[Answers]:
+    """The answers of all chains, without the labels.
+
+    Raises ValueError for no chain, and for one without a kept draw.
+    """
+    without = [number for number, tally in enumerate(tallies) if tally.n_draws == 0]
+    if without or not tallies:
+        raise ValueError(f"of {len(tallies)} chains those numbered {without} have kept no draw")
     chains = []
     for tally in tallies:
         threads.check()
-        chains.append(read(corpus, tally))
+        chains.append(answers_of(corpus, tally))
     return chains
 
 
-def read(corpus: Corpus, tally: Tally) -> Answers:
+def answers_of(corpus: Corpus, tally: Tally) -> Answers:
     """The answers of one chain, without the labels."""
-    best, hits = most_frequent(corpus.n_documents, tally.document, tally.identity, tally.hits)
+    best, hits = most_frequent_answers(corpus.n_documents, tally.document, tally.identity, tally.hits)
     existing = np.union1d(np.arange(corpus.n_known), best[best != NO_CATEGORY])  # by age, for ties go to the older one
     exists = np.isin(tally.identity, existing)
     entries = (tally.document[exists], np.searchsorted(existing, tally.identity[exists]))
@@ -185,7 +191,7 @@ def divide(chain: Answers, earlier: Answers, categories: Array, offered: Array) 
     counts = np.isin(table.first, categories) & np.isin(table.second, offered)
     counts &= np.isin(table.first, table.first[counts & (table.jaccard >= SIMILAR)])
     weight = np.bincount(table.first, table.shared * counts)
-    counts &= table.shared >= SLIGHT * weight[table.first]
+    counts &= table.shared >= SMALLEST_SHARE * weight[table.first]
     category, other, shared = table.first[counts], table.second[counts], table.shared[counts]
     return category, other, shared / np.bincount(category, shared)[category]
 

@@ -22,7 +22,7 @@ from sampler.corpus import Array
 from sampler.numerics import streams
 from sampler.numerics.threads import Threads, is_raised
 
-SLIGHT = 1e-6  # a count below it is what rounding left
+LEAST_COUNT = 1e-6  # a count below it is what rounding left
 
 
 class AtomRows(NamedTuple):
@@ -46,7 +46,7 @@ def atom_rows(atoms: Atoms) -> AtomRows:
     """The counts of atoms that hold a document, atom after atom."""
     used = np.flatnonzero(atoms.size > 0)
     columns = np.ascontiguousarray(atoms.words[:, used].T)
-    atom, word = np.nonzero(columns > SLIGHT)
+    atom, word = np.nonzero(columns > LEAST_COUNT)
     counts = columns[atom, word].astype(np.float64)
     offsets = np.searchsorted(atom, np.arange(used.size + 1))
     total = np.bincount(atom, counts, minlength=used.size).astype(np.float64)  # integers if there is no count at all
@@ -81,6 +81,32 @@ def no_gains(n_atoms: int) -> Gains:
     return Gains(np.zeros((n_atoms, n_atoms + 1)), np.zeros((n_atoms, n_atoms + 1), np.bool_))
 
 
+class Groups(NamedTuple):
+    """The groups of A atoms while they are sampled, numbered below A + 1: so there is always an empty one."""
+
+    group: Array  # int64[A]
+    size: Array  # float64[A + 1], documents
+    sums: Array  # float64[A + 1, V], counts; like their totals only of groups for which `is_made` is true
+    total: Array  # float64[A + 1]
+    is_made: Array  # bool[A + 1]
+
+
+def groups_of(rows: AtomRows, group: Array) -> Groups:
+    """These groups int64[A], whose sums are not made yet; the array changes with them."""
+    n_groups = group.size + 1
+    size = np.bincount(group, rows.size, minlength=n_groups)
+    sums = np.empty((n_groups, rows.n_words))  # takes no memory until it is written
+    return Groups(group, size, sums, np.zeros(n_groups), np.zeros(n_groups, np.bool_))
+
+
+class Prior(NamedTuple):
+    """What a partition is given beside its atoms."""
+
+    beta: Array  # float64[V], beta_w
+    total: float  # beta.
+    omega: float
+
+
 def regroup(
     rows: AtomRows, group: Array, prior: Array, powers: Sequence[float], n_sweeps: int, key: np.uint64,
     gains: Gains | None = None, threads: Threads | None = None,
@@ -94,7 +120,7 @@ def regroup(
     threads, group, gains = threads or Threads(), group.astype(np.int64), gains or no_gains(group.size)
     found = np.empty((len(powers), group.size), np.int64)
     for power, after in zip(powers, found, strict=True):
-        sample_groups(*rows, group, prior, power, n_sweeps, key, *gains, threads.stop)
+        sample_groups(rows, prior, power, n_sweeps, key, groups_of(rows, group), gains, threads.stop)
         threads.check()
         old, new = np.unique(group), in_order(group)
         columns = np.full(gains.gain.shape[1], -1)
@@ -115,121 +141,139 @@ def in_order(group: Array) -> Array:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def sample_groups(
-    offsets, words, counts, total, size, n_words, group, prior, omega, n_sweeps, key, gain, is_known, stop
-):  # fmt: skip
+def sample_groups(rows, beta, omega, n_sweeps, key, groups, gains, stop):
     """Gibbs sweeps over atoms, in place. O(changes M) time beyond gains that are not known, O(V G) memory.
 
-    A group's sums are made anew, atom after atom, when it has changed: so a gain is the same number whether it was
+    A group's sums are made again, atom after atom, when it has changed: so a gain is the same number whether it was
     known or not. Gives up when the flag `stop` is raised.
     """
-    n_atoms = size.size
-    n_groups = n_atoms + 1
-    sums, is_made = np.zeros((0, n_words)), np.zeros(n_groups, np.bool_)
-    totals, group_size = np.zeros(n_groups), np.zeros(n_groups)
-    alone, weight = np.empty(n_atoms), np.empty(n_groups)
-    nothing, all_prior = np.zeros(n_words), prior.sum()
+    n_atoms, prior = rows.size.size, Prior(beta, beta.sum(), omega)
+    nothing, alone, weight = np.zeros(beta.size), np.empty(n_atoms), np.empty(n_atoms + 1)
     for a in range(n_atoms):
-        group_size[group[a]] += size[a]
-        alone[a] = evidence_gain(offsets, words, counts, a, total[a], nothing, 0.0, False, prior, all_prior)
+        alone[a] = evidence_gain(rows, a, nothing, 0.0, False, prior)
     position = 0
     for _ in range(n_sweeps):
         for a in range(n_atoms):
             if is_raised(stop):
                 return
-            own, empty = group[a], -1
-            for g in range(n_groups):
-                rest = group_size[g] - size[a] if g == own else group_size[g]
-                if rest < 0.5:  # of empty groups one counts: the atom's own, if it is alone there
-                    weight[g] = -math.inf
-                    if empty < 0 or g == own:
-                        empty = g
-                    continue
-                if not is_known[a, g]:
-                    if is_raised(stop):
-                        return
-                    if sums.shape[0] == 0:
-                        sums = np.zeros((n_groups, n_words))
-                    if not is_made[g]:
-                        totals[g] = add_members(offsets, words, counts, total, group, g, sums[g])
-                        is_made[g] = True
-                    gain[a, g] = evidence_gain(
-                        offsets, words, counts, a, total[a], sums[g], totals[g], g == own, prior, all_prior
-                    )
-                    is_known[a, g] = True
-                weight[g] = gain[a, g] + omega * (log_gamma(rest + size[a]) - log_gamma(rest))
-            weight[empty] = alone[a] + omega * log_gamma(size[a])
-            best = weight.max()
-            for g in range(n_groups):
-                weight[g] = math.exp(weight[g] - best)
-            new = streams.pick(weight, n_groups, streams.uniform(key, position))
+            learn_gains(rows, a, groups, gains, prior, stop)
+            if is_raised(stop):
+                return
+            weigh_groups(rows, a, alone[a], groups, gains, prior, weight)
+            new = streams.pick(weight, weight.size, streams.uniform(key, position))
             position += 1
-            if new != own:
-                group[a] = new
-                for g in (own, new):
-                    group_size[g] = 0.0
-                    for b in range(n_atoms):
-                        if group[b] == g:
-                            group_size[g] += size[b]
-                    is_known[:, g] = False
-                    is_made[g] = False
+            if new != groups.group[a]:
+                move_atom(rows, a, new, groups, gains)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def add_members(offsets, words, counts, total, group, g, sums):
+def learn_gains(rows, a, groups, gains, prior, stop):
+    """Compute the gains of an atom that are not known, unless the flag `stop` is raised."""
+    own = groups.group[a]
+    for g in range(groups.size.size):
+        if gains.is_known[a, g] or size_without(rows, a, groups, g) < 0.5:
+            continue
+        if is_raised(stop):
+            return
+        if not groups.is_made[g]:
+            groups.total[g] = add_members(rows, groups.group, g, groups.sums[g])
+            groups.is_made[g] = True
+        gains.gain[a, g] = evidence_gain(rows, a, groups.sums[g], groups.total[g], g == own, prior)
+        gains.is_known[a, g] = True
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def size_without(rows, a, groups, g):
+    """The documents of a group without an atom."""
+    return groups.size[g] - rows.size[a] if g == groups.group[a] else groups.size[g]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def weigh_groups(rows, a, alone, groups, gains, prior, weight):
+    """Write how likely each group is for an atom, float64[A + 1], up to a constant.
+
+    Of empty groups one counts, with the gain `alone`: the atom's own, if it is alone there.
+    """
+    own, empty = groups.group[a], -1
+    for g in range(weight.size):
+        rest = size_without(rows, a, groups, g)
+        if rest < 0.5:
+            weight[g] = -math.inf
+            if empty < 0 or g == own:
+                empty = g
+        else:
+            weight[g] = gains.gain[a, g] + prior.omega * (log_gamma(rest + rows.size[a]) - log_gamma(rest))
+    weight[empty] = alone + prior.omega * log_gamma(rows.size[a])
+    best = weight.max()
+    for g in range(weight.size):
+        weight[g] = math.exp(weight[g] - best)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def move_atom(rows, a, new, groups, gains):
+    """Move an atom to another group; what was known of both is known no more."""
+    old = groups.group[a]
+    groups.group[a] = new
+    for g in (old, new):
+        groups.size[g] = 0.0
+        for b in range(groups.group.size):
+            if groups.group[b] == g:
+                groups.size[g] += rows.size[b]
+        gains.is_known[:, g] = False
+        groups.is_made[g] = False
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def add_members(rows, group, g, sums):
     """Write the sums float64[V] of a group; returns what they sum to."""
     sums[:] = 0.0
     all_words = 0.0
     for a in range(group.size):
         if group[a] == g:
-            all_words += total[a]
-            for j in range(offsets[a], offsets[a + 1]):
-                sums[words[j]] += counts[j]
+            all_words += rows.total[a]
+            for j in range(rows.offsets[a], rows.offsets[a + 1]):
+                sums[rows.words[j]] += rows.counts[j]
     return all_words
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def evidence_gain(offsets, words, counts, atom, total, sums, group_total, is_member, prior, all_prior):
+def evidence_gain(rows, a, sums, group_total, is_member, prior):
     """E(N_g + N_a) - E(N_g) in nats, with N_g the sums of the group without the atom."""
+    total = rows.total[a]
     rest = max(group_total - total, 0.0) if is_member else group_total
-    gain = log_gamma(all_prior + rest) - log_gamma(all_prior + rest + total)
-    for j in range(offsets[atom], offsets[atom + 1]):
-        other = sums[words[j]]
+    gain = log_gamma(prior.total + rest) - log_gamma(prior.total + rest + total)
+    for j in range(rows.offsets[a], rows.offsets[a + 1]):
+        word, count = rows.words[j], rows.counts[j]
+        other = sums[word]
         if is_member:
-            other = max(other - counts[j], 0.0)
-        other += prior[words[j]]
-        gain += log_gamma(other + counts[j]) - log_gamma(other)
+            other = max(other - count, 0.0)
+        other += prior.beta[word]
+        gain += log_gamma(other + count) - log_gamma(other)
     return gain
 
 
-def log_target(
-    rows: AtomRows, group: Array, prior: Array, omega: float, threads: Threads | None = None
-) -> float:  # fmt: skip
+def log_target(rows: AtomRows, group: Array, prior: Array, omega: float, threads: Threads | None = None) -> float:
     """log p(partition) up to a constant: the sum over groups of evidence and omega log Gamma(m_g)."""
     threads = threads or Threads()
-    log_p = float(target(*rows, group.astype(np.int64), prior, omega, threads.stop))
+    log_p = float(sum_log_target(rows, group.astype(np.int64), prior, omega, threads.stop))
     threads.check()
     return log_p
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def target(offsets, words, counts, total, size, n_words, group, prior, omega, stop):
+def sum_log_target(rows, group, prior, omega, stop):
     """See `log_target`; gives up when the flag `stop` is raised."""
     log_p, all_prior = 0.0, prior.sum()
-    sums = np.empty(n_words)
+    sums = np.empty(rows.n_words)
     for g in range(group.max() + 1):
         if is_raised(stop):
             break
-        sums[:] = 0.0
-        group_total, group_size = 0.0, 0.0
+        group_total, group_size = add_members(rows, group, g, sums), 0.0
         for a in range(group.size):
             if group[a] == g:
-                group_total += total[a]
-                group_size += size[a]
-                for j in range(offsets[a], offsets[a + 1]):
-                    sums[words[j]] += counts[j]
+                group_size += rows.size[a]
         log_p += log_gamma(all_prior) - log_gamma(all_prior + group_total) + omega * log_gamma(group_size)
-        for w in range(n_words):
+        for w in range(rows.n_words):
             if sums[w] > 0.0:
                 log_p += log_gamma(sums[w] + prior[w]) - log_gamma(prior[w])
     return log_p

@@ -6,12 +6,21 @@ import numpy as np
 from numba import njit
 
 from sampler.corpus import Array, Corpus
-from sampler.numerics.ragged import sorted_words
+from sampler.numerics.ragged import ascend, sorted_words
 
 WEIGHTINGS = 2  # of effective counts: flat, and by inverse document frequency
 
 
-class Bags(NamedTuple):
+class Rows(NamedTuple):
+    """Sparse rows, as compiled code takes them: a few columns each, with a number in each."""
+
+    offsets: Array  # int64[D + 1], row d holds entries offsets[d] : offsets[d + 1]
+    columns: Array  # int32[E]
+    values: Array  # float32[E]
+    n_columns: int
+
+
+class WordBags(NamedTuple):
     """The distinct words of D documents, document after document, in the order of words; E entries in all."""
 
     offsets: Array  # int64[D + 1]
@@ -36,14 +45,18 @@ class Bags(NamedTuple):
         is_empty: Array = np.diff(self.offsets) == 0
         return is_empty
 
+    def rows(self, values: Array) -> Rows:
+        """The bags as rows with these values float32[E] of their entries."""
+        return Rows(self.offsets, self.words, values, self.n_words)
 
-def bag(corpus: Corpus) -> Bags:
-    """The corpus as bags."""
-    in_order = sorted_words(corpus)
+
+def word_bags(corpus: Corpus) -> WordBags:
+    """The corpus as bags; only documents whose words do not ascend yet are sorted."""
+    in_order = corpus.words if ascend(corpus) else sorted_words(corpus)
     offsets = count_distinct(in_order, corpus.offsets)
     words, counts = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.int32)
     fill(in_order, corpus.offsets, offsets, words, counts)
-    return Bags(offsets, words, counts, corpus.n_words)
+    return WordBags(offsets, words, counts, corpus.n_words)
 
 
 @njit(cache=True, nogil=True)
@@ -70,29 +83,32 @@ def fill(words, offsets, ends, distinct, counts):
             counts[e] += 1
 
 
-def select(bags: Bags, documents: Array) -> tuple[Bags, Array]:
+def select(bags: WordBags, documents: Array) -> tuple[WordBags, Array]:
     """The bags of some documents, and the int64 index of each of their entries in all bags."""
     lengths = np.diff(bags.offsets)[documents]
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     entries = np.repeat(bags.offsets[documents] - offsets[:-1], lengths) + np.arange(offsets[-1])
-    return Bags(offsets, bags.words[entries], bags.counts[entries], bags.n_words), entries
+    return WordBags(offsets, bags.words[entries], bags.counts[entries], bags.n_words), entries
 
 
-def squeeze(bags: Bags) -> Bags:
-    """The same bags over those words alone that occur in them, renumbered in their order."""
+def squeeze(bags: WordBags) -> tuple[WordBags, Array]:
+    """The same bags over those words alone that occur in them, renumbered in their order; and these words int64[...].
+
+    Of bags without a word one word is left, so that no table is without a row.
+    """
     is_used = np.bincount(bags.words, minlength=bags.n_words) > 0
-    number = np.cumsum(is_used) - 1
-    return bags._replace(words=number[bags.words].astype(np.int32), n_words=max(int(is_used.sum()), 1))
+    number, used = np.cumsum(is_used) - 1, np.flatnonzero(is_used)
+    return bags._replace(words=number[bags.words].astype(np.int32), n_words=max(used.size, 1)), used
 
 
-def inverse_frequency(bags: Bags) -> Array:
+def inverse_frequency(bags: WordBags) -> Array:
     """float64[V]: log of (1 + D) over (1 + documents that hold the word)."""
     holders = np.bincount(bags.words, minlength=bags.n_words)
     weight: Array = np.log((1.0 + bags.n_documents) / (1.0 + holders))
     return weight
 
 
-def tf_idf(bags: Bags) -> Array:
+def tf_idf(bags: WordBags) -> Array:
     """float32[E]: (1 + log count) times (1 + inverse frequency), each document of Euclidean length 1."""
     values = (1.0 + np.log(bags.counts)) * (1.0 + inverse_frequency(bags))[bags.words]
     document = bags.document
@@ -100,17 +116,17 @@ def tf_idf(bags: Bags) -> Array:
     return (values / length[document]).astype(np.float32)
 
 
-def word_totals(bags: Bags, values: Array) -> Array:
+def word_totals(bags: WordBags, values: Array) -> Array:
     """float64[V]: the sum of each word's values float32[E]."""
     total: Array = np.bincount(bags.words, values, minlength=bags.n_words).astype(np.float64)
     return total
 
 
 def word_prior(total: Array, beta: float, has_background: bool) -> Array:
-    """float64[V]: beta_w of the Dirichlet over a category's words, beta in the mean.
+    """float64[V]: beta_w of the Dirichlet over a category's words, beta on average.
 
     All words alike; or, with the background, in proportion to their totals float64[V] and half a count: a category need
-    not learn anew what all have in common.
+    not learn again what all have in common.
     """
     if not has_background:
         return np.full(total.size, beta)
@@ -118,15 +134,20 @@ def word_prior(total: Array, beta: float, has_background: bool) -> Array:
     return background
 
 
-def effective_counts(bags: Bags, weighting: int, effective_length: float) -> Array:
+def effective_counts(
+    bags: WordBags, weighting: int, effective_length: float, of_corpus: Array | None = None
+) -> Array:  # fmt: skip
     """float32[E]: counts scaled so that a document of n tokens holds c log(1 + n / c) of them.
 
     If a document drew its words from a distribution of its own, psi_d ~ DP(c, psi_k), its n tokens would hold about
     so many independent draws from psi_k: the expected number of tables. Weighting 1 gives rare words more of them, in
-    proportion to their inverse frequency; weighting 0 treats all words alike.
+    proportion to their inverse frequency; weighting 0 treats all words alike. Some documents of a corpus are given the
+    inverse frequencies float64[V] `of_corpus`, so that they have the counts that they have among all.
     """
     document = bags.document
-    weight = inverse_frequency(bags)[bags.words] if weighting else np.ones(bags.words.size)
+    weight = np.ones(bags.words.size)
+    if weighting:
+        weight = (inverse_frequency(bags) if of_corpus is None else of_corpus)[bags.words]
     values = bags.counts * weight
     n_tokens = np.bincount(document, bags.counts, minlength=bags.n_documents)
     total = np.bincount(document, values, minlength=bags.n_documents)

@@ -1,14 +1,15 @@
 """What the chains of the calibrated model say together: categories, probabilities, diagnostics, and doubtful labels."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from sampler.answers import pooling
 from sampler.answers.consensus import Consensus
+from sampler.answers.pooling import Verdict
 from sampler.calibrated.chain import CalibratedState
-from sampler.calibrated.refinement import consensus_of, refine
+from sampler.calibrated.refinement import consensus_of_refined, refine
 from sampler.calibrated.steps import Calibration
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.hyperparameters import CalibratedHyperparameters
@@ -26,50 +27,50 @@ class Audit(NamedTuple):
     suggested_probability: Array  # float64[n]
 
 
-class Conclusion(NamedTuple):
+class CalibratedConclusion(NamedTuple):
     """The answers of all chains together."""
 
     consensus: Consensus
     stability: Array  # float64[D]
     category_stability: Array  # float64[K]
-    diagnostics: dict[str, Any]  # as JSON has it
+    agreement: Array  # float64[C, C], of each two chains, see `pooling.agreement`
+    verdict: Verdict
+    temperature: float  # of the probabilities, see `refinement.fit_temperature`
     audit: Audit
 
 
-def conclude(
-    corpus: Corpus, hyperparameters: CalibratedHyperparameters, calibrated: Calibration,
+def conclude_chains(
+    corpus: Corpus, hyperparameters: CalibratedHyperparameters, calibration: Calibration,
     states: list[CalibratedState], traces: Mapping[str, Array], threads: Threads,
-) -> Conclusion:  # fmt: skip
+) -> CalibratedConclusion:  # fmt: skip
     """Pool the chains, refine the categories that they agree on, and judge how far they can be trusted.
 
     `traces` has kept draws float64[C, S] of quantities by name.
     """
-    pooled = pooling.pool(corpus, [state.tally for state in states], threads)
-    refined = refine(
-        calibrated.bags, corpus.labels, pooled.consensus.category, pooled.consensus.n_categories, hyperparameters,
-        calibrated.seed, threads,
-    )  # fmt: skip
-    consensus, column = consensus_of(refined, corpus.labels, corpus.n_known)
-    chains = pooling.read_all(corpus, [state.tally for state in states], threads)
+    bags, seed = calibration.prepared.bags, calibration.prepared.seed
+    chains = pooling.read_answers(corpus, [state.tally for state in states], threads)
+    pooled = pooling.pool_answers(corpus, chains, threads)
+    agreed = pooled.consensus
+    refined = refine(bags, corpus.labels, agreed.category, agreed.n_categories, hyperparameters, seed, threads)
+    consensus, column = consensus_of_refined(refined, corpus.labels, corpus.n_known)
     stability, category_stability = pooling.stability(corpus, consensus, chains, threads)
-    consensus = reckon_with(consensus, corpus.n_known, category_stability, calibrated.scores.blind_share)
+    consensus = discount(consensus, corpus.n_known, category_stability, calibration.scores.blind_share)
     answered = pooled._replace(consensus=consensus, stability=stability, category_stability=category_stability)
-    verdict = pooling.verdict(answered, traces)
-    diagnostics = {
-        "verdict": verdict.level,
-        "reasons": list(verdict.reasons),
-        "agreement": pooled.agreement.tolist(),
-        "temperature": refined.temperature,
-    }
-    return Conclusion(
-        consensus, stability, category_stability, diagnostics, audit(corpus, calibrated, refined.probability[:, column])
+    return CalibratedConclusion(
+        consensus,
+        stability,
+        category_stability,
+        pooled.agreement,
+        pooling.verdict(answered, traces),
+        refined.temperature,
+        audit(corpus.labels, bags.is_empty, refined.probability[:, column]),
     )
 
 
-def reckon_with(consensus: Consensus, n_known: int, category_stability: Array, blind_share: float) -> Consensus:
+def discount(consensus: Consensus, n_known: int, category_stability: Array, blind_share: float) -> Consensus:
     """The answers with their probabilities times the chance that their categories are as the answer has them.
 
-    The regressions take the categories for certain. Two things tell how far that is true, and their mean is taken:
+    The regressions take the categories for certain. Two things say how far that is true, and their mean is taken:
 
     - the chains: of two sets of one size with Jaccard index J, each shares 2 J / (1 + J) with the other; J is the
       category's stability, 1 where it is not known;
@@ -86,21 +87,21 @@ def reckon_with(consensus: Consensus, n_known: int, category_stability: Array, b
     )
 
 
-def audit(corpus: Corpus, calibrated: Calibration, probability: Array) -> Audit:
+def audit(labels: Array, is_empty: Array, probability: Array) -> Audit:
     """The labeled documents whose own label is DOUBTFUL. None is changed."""
-    labeled = np.flatnonzero((corpus.labels != UNLABELED) & ~calibrated.bags.is_empty)
+    labeled = np.flatnonzero((labels != UNLABELED) & ~is_empty)
     if labeled.size == 0 or probability.shape[1] < 2:  # there is no other category to doubt it for
         nobody = np.empty(0, np.int64)
         return Audit(nobody, np.empty(0), nobody, np.empty(0))
-    own = probability[labeled, corpus.labels[labeled]].astype(np.float64)
+    own = probability[labeled, labels[labeled]].astype(np.float64)
     order = np.argsort(own, kind="stable")
     doubtful = labeled[order][own[order] < DOUBTFUL]
     others = probability[doubtful]
-    others[np.arange(doubtful.size), corpus.labels[doubtful]] = -1.0
+    others[np.arange(doubtful.size), labels[doubtful]] = -1.0
     likeliest = others.argmax(axis=1)
     return Audit(
         doubtful,
-        probability[doubtful, corpus.labels[doubtful]].astype(np.float64),
+        probability[doubtful, labels[doubtful]].astype(np.float64),
         likeliest,
         probability[doubtful, likeliest].astype(np.float64),
     )

@@ -14,14 +14,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from sampler.calibrated.bags import Bags, tf_idf
+from sampler.calibrated.bags import Rows, WordBags, tf_idf
 from sampler.calibrated.logistic_regression import (
-    Rows,
+    Targets,
     cross_fit,
     fit,
     folds,
     no_weights,
-    penalties,
     predict,
     with_indicators,
 )
@@ -30,8 +29,8 @@ from sampler.hyperparameters import CalibratedHyperparameters
 from sampler.numerics.streams import Step, chosen
 from sampler.numerics.threads import Threads
 
-BLOCK = 10  # documents of like score that are judged together: of fewer, none may bear a label by chance
-ATOM_SCALE = 0.69  # length of the part of a row that tells a document's atoms; that of its words is 1
+BLOCK_DOCUMENTS = 10  # documents of like score that are judged together: of fewer, none may bear a label by chance
+ATOM_SCALE = 0.69  # length of the part of a row that says which atoms a document is in; that of its words is 1
 MOST_SURE = 0.9999  # no document is more surely known than this
 
 
@@ -44,7 +43,7 @@ class Propensity(NamedTuple):
 
 
 def propensity(
-    bags: Bags, labels: Array, n_known: int, atoms: list[Array], hyperparameters: CalibratedHyperparameters,
+    bags: WordBags, labels: Array, n_known: int, atoms: list[Array], hyperparameters: CalibratedHyperparameters,
     seed: int, threads: Threads,
 ) -> Propensity:  # fmt: skip
     """Learn the propensities of D documents from their words and their atoms, some arrays int[D]."""
@@ -52,39 +51,34 @@ def propensity(
     if n_known == 0 or not (is_labeled & ~bags.is_empty).any():
         nothing = np.zeros(labels.size, np.float32)
         return Propensity(np.nan, nothing, np.where(is_labeled, labels, 0).astype(np.int32))
-    rows = with_indicators(
-        Rows(bags.offsets, bags.words, tf_idf(bags), bags.n_words), atoms, ATOM_SCALE / np.sqrt(max(len(atoms), 1))
-    )
-    target = np.where(is_labeled, labels, n_known)
+    scale = ATOM_SCALE / np.sqrt(max(len(atoms), 1))
+    rows = with_indicators(bags.rows(tf_idf(bags)), atoms, scale)
     fold = folds(labels.size, hyperparameters.n_folds, seed, 0)
     trained = trained_on(is_labeled, bags.is_empty, hyperparameters.sample_size, seed)
+    target = np.where(is_labeled, labels, n_known)
     weights = no_weights(rows, n_known + 1, hyperparameters.n_folds)
-    probability = cross_fit(
-        rows, target, n_known + 1, trained, fold, hyperparameters.known_penalty, 0.0, weights, threads
-    ).astype(np.float64)
-    category = among_known(rows, labels, n_known, trained & is_labeled, hyperparameters, threads)
-    labeled = calibrated(1.0 - probability[:, n_known], is_labeled, ~bags.is_empty)
+    which_label = Targets(target, n_known + 1, trained, hyperparameters.known_penalty, 0.0)
+    unlabeled = cross_fit(rows, which_label, fold, weights, threads)[:, n_known].astype(np.float64)
+    labeled = label_chances(1.0 - unlabeled, is_labeled, ~bags.is_empty)
     rate = labeling_rate(labeled[~bags.is_empty], is_labeled[~bags.is_empty])
     known = np.minimum(labeled / rate, MOST_SURE)
     known = known * (1.0 - rate) / (1.0 - known * rate)
+    which_category = Targets(
+        labels, n_known, trained & is_labeled, hyperparameters.category_penalty, hyperparameters.balance
+    )
     return Propensity(
         rate,
         np.where(is_labeled, 1.0, known).astype(np.float32),
-        np.where(is_labeled, labels, category).astype(np.int32),
+        np.where(is_labeled, labels, among_known(rows, which_category, threads)).astype(np.int32),
     )
 
 
-def among_known(
-    rows: Rows, labels: Array, n_known: int, trained: Array, hyperparameters: CalibratedHyperparameters,
-    threads: Threads,
-) -> Array:  # fmt: skip
-    """int64[D]: which known category it is, if it is one, as the labeled documents bool[D] `trained` have it."""
-    documents = np.flatnonzero(trained)
-    weights, target = no_weights(rows, n_known, 1)[0], labels[documents].astype(np.int64)
-    given = penalties(target, n_known, hyperparameters.category_penalty, hyperparameters.balance)
-    fit(*rows[:3], documents, target, n_known, given, weights, threads.stop)
-    probability = np.zeros((labels.size, n_known), np.float32)
-    predict(*rows[:3], np.arange(labels.size), weights, probability, threads.stop)
+def among_known(rows: Rows, which_category: Targets, threads: Threads) -> Array:
+    """int64[D]: which known category it is, if it is one, as the labeled documents have it."""
+    weights = no_weights(rows, which_category.n_targets, 1)[0]
+    fit(rows, which_category.examples(np.flatnonzero(which_category.trained)), weights, threads.stop)
+    probability = np.zeros((which_category.target.size, which_category.n_targets), np.float32)
+    predict(rows, np.arange(which_category.target.size), weights, probability, threads.stop)
     threads.check()
     return np.asarray(probability.argmax(axis=1))
 
@@ -98,10 +92,10 @@ def trained_on(is_labeled: Array, is_empty: Array, sample_size: int, seed: int) 
     return trained
 
 
-def calibrated(score: Array, is_labeled: Array, counts: Array) -> Array:
+def label_chances(score: Array, is_labeled: Array, counts: Array) -> Array:
     """float64[D]: P(labeled | score), rising with the score, fitted to the documents bool[D] that count."""
     place, size = np.unique(score[counts], return_inverse=True, return_counts=True)[1:]
-    n_blocks = max(place.size // BLOCK, 1)
+    n_blocks = max(place.size // BLOCK_DOCUMENTS, 1)
     first = np.cumsum(size) - size  # in the order of scores; equal ones stay together
     block = np.unique(first * n_blocks // max(place.size, 1), return_inverse=True)[1][place]
     n_blocks = int(block.max(initial=0)) + 1

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from sampler.calibrated.bags import Rows
 from sampler.corpus import Array
 from sampler.numerics import simd, streams
 from sampler.numerics.simd import LANES, padded
@@ -24,13 +25,27 @@ TOLERANCE = 3e-4  # relative gain of an iteration below which the fit is done
 MAX_HALVINGS = 12
 
 
-class Rows(NamedTuple):
-    """D sparse rows: `columns` int32[E] and `values` float32[E] between offsets int64[D + 1]."""
+class Examples(NamedTuple):
+    """What a fit learns from: some documents and their targets."""
 
-    offsets: Array
-    columns: Array
-    values: Array
-    n_columns: int
+    documents: Array  # int64[n], rows
+    target: Array  # int64[n]
+    penalties: Array  # float32[T], C of each target
+
+
+class Targets(NamedTuple):
+    """What a regression is to tell of documents; those that are `trained` have an answer to learn from."""
+
+    target: Array  # int[D], below n_targets for documents that are trained; of others it is not read
+    n_targets: int  # T
+    trained: Array  # bool[D]
+    penalty: float  # C, on average over documents; see `penalties`
+    balance: float
+
+    def examples(self, documents: Array) -> Examples:
+        """Some of the trained documents int64[n]."""
+        target = self.target[documents].astype(np.int64)
+        return Examples(documents, target, penalties(target, self.n_targets, self.penalty, self.balance))
 
 
 def with_indicators(rows: Rows, indicators: list[Array], scale: float) -> Rows:
@@ -61,25 +76,19 @@ def no_weights(rows: Rows, n_targets: int, n_folds: int) -> Array:
     return simd.aligned((n_folds, rows.n_columns + 1, padded(n_targets)), np.float32)
 
 
-def cross_fit(
-    rows: Rows, target: Array, n_targets: int, trained: Array, fold: Array, penalty: float, balance: float,
-    weights: Array, threads: Threads,
-) -> Array:  # fmt: skip
+def cross_fit(rows: Rows, targets: Targets, fold: Array, weights: Array, threads: Threads) -> Array:
     """float32[D, T]: probabilities of the targets, each document's by the fit that left out its fold.
 
-    `target` int[D] is read for the documents bool[D] `trained` alone; for `penalty` and `balance` see `penalties`. The
-    fits begin at `weights` (see `no_weights`) and leave theirs there: those of another fit with the same folds save
+    The fits begin at `weights` (see `no_weights`) and leave theirs there: those of another fit with the same folds save
     time.
     """
-    probabilities = np.zeros((target.size, n_targets), np.float32)
+    probabilities = np.zeros((fold.size, targets.n_targets), np.float32)
 
     def fit_fold(thread: int, first: int, end: int) -> None:
         for f in range(first, end):
-            learned, judged = np.flatnonzero(trained & (fold != f)), np.flatnonzero(fold == f)
-            told = target[learned].astype(np.int64)
-            given = penalties(told, n_targets, penalty, balance)
-            fit(*rows[:3], learned, told, n_targets, given, weights[f], threads.stop)
-            predict(*rows[:3], judged, weights[f], probabilities, threads.stop)
+            examples = targets.examples(np.flatnonzero(targets.trained & (fold != f)))
+            fit(rows, examples, weights[f], threads.stop)
+            predict(rows, np.flatnonzero(fold == f), weights[f], probabilities, threads.stop)
 
     threads.share(fit_fold, [(f, f + 1) for f in range(len(weights))])
     return probabilities
@@ -88,7 +97,7 @@ def cross_fit(
 def penalties(target: Array, n_targets: int, penalty: float, balance: float) -> Array:
     """float32[T]: C of each target that documents int[n] have.
 
-    It is `penalty` in the mean over documents, and in proportion to n^-balance for a target of n documents. With 1 all
+    It is `penalty` on average over documents, and in proportion to n^-balance for a target of n documents. With 1 all
     targets weigh the same, whatever their size; with 0 all documents, and few of one kind are taken for their like
     among many.
     """
@@ -118,30 +127,27 @@ def add_scaled(table, scale, other):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def scores_of(columns, values, first, end, weights, score):
-    """Write W x, float32[1, T'], for the row between two entries; the intercepts are the last row of weights."""
+def score_row(rows, d, weights, score):
+    """Write W x, float32[1, T'], for row d; the intercepts are the last row of weights."""
     for place in range(0, weights.shape[1], LANES):
         total = simd.load(weights, weights.shape[0] - 1, place)
-        for e in range(first, end):
-            total = simd.add(total, simd.multiply(simd.spread(values[e]), simd.load(weights, columns[e], place)))
+        for e in range(rows.offsets[d], rows.offsets[d + 1]):
+            column = rows.columns[e]
+            total = simd.add(total, simd.multiply(simd.spread(rows.values[e]), simd.load(weights, column, place)))
         simd.store(total, score, 0, place)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def add_outer(columns, values, first, end, score, gradient):
-    """Add the row between two entries, times float32[1, T'], to the gradient."""
+def add_outer(rows, d, score, gradient):
+    """Add row d times float32[1, T'] to the gradient."""
+    intercepts = gradient.shape[0] - 1
     for place in range(0, gradient.shape[1], LANES):
         part = simd.load(score, 0, place)
-        intercepts = gradient.shape[0] - 1
         simd.store(simd.add(simd.load(gradient, intercepts, place), part), gradient, intercepts, place)
-        for e in range(first, end):
-            column = columns[e]
-            simd.store(
-                simd.add(simd.load(gradient, column, place), simd.multiply(simd.spread(values[e]), part)),
-                gradient,
-                column,
-                place,
-            )
+        for e in range(rows.offsets[d], rows.offsets[d + 1]):
+            column = rows.columns[e]
+            product = simd.multiply(simd.spread(rows.values[e]), part)
+            simd.store(simd.add(simd.load(gradient, column, place), product), gradient, column, place)
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=True)
@@ -160,26 +166,26 @@ def soften(score, n_targets):
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=True)
-def loss(offsets, columns, values, documents, target, n_targets, penalties, weights, gradient, stop):
+def loss(rows, examples, weights, gradient, stop):
     """What is minimized, and its gradient, float32 as the weights; neither if the flag `stop` is raised."""
     gradient[:] = 0.0
-    score = np.zeros((1, weights.shape[1]), np.float32)
+    score, n_targets = np.zeros((1, weights.shape[1]), np.float32), examples.penalties.size
     total = 0.0
-    for i in range(documents.size):
+    for i in range(examples.documents.size):
         if is_raised(stop):
             return total
-        d = documents[i]
-        scores_of(columns, values, offsets[d], offsets[d + 1], weights, score)
-        own = score[0, target[i]]
+        d, target = examples.documents[i], examples.target[i]
+        score_row(rows, d, weights, score)
+        own = score[0, target]
         log_sum, top = soften(score, n_targets)
-        factor = penalties[target[i]]
+        factor = examples.penalties[target]
         total += factor * (log_sum - (own - top))
-        score[0, target[i]] -= np.float32(1.0)
+        score[0, target] -= np.float32(1.0)
         for t in range(n_targets):
             score[0, t] *= factor
         for t in range(n_targets, score.shape[1]):
             score[0, t] = 0.0
-        add_outer(columns, values, offsets[d], offsets[d + 1], score, gradient)
+        add_outer(rows, d, score, gradient)
     squares = 0.0
     for i in range(weights.shape[0] - 1):
         for j in range(weights.shape[1]):
@@ -188,32 +194,36 @@ def loss(offsets, columns, values, documents, target, n_targets, penalties, weig
     return total + 0.5 * squares
 
 
+class Memory(NamedTuple):
+    """The last steps of a fit, in a ring, and how the gradient changed with each: what BFGS knows of the curvature."""
+
+    steps: Array  # float32[HISTORY, n_columns + 1, T']
+    changes: Array  # float32[HISTORY, n_columns + 1, T'], of the gradient
+    rho: Array  # float64[HISTORY], 1 over the inner product of a step and its change
+
+
 @njit(cache=True, nogil=True, error_model="numpy")
-def fit(offsets, columns, values, documents, target, n_targets, penalties, weights, stop):
-    """Minimize the loss over the weights float32[n_columns + 1, T'], in place; `penalties` are the C_t float32[T].
+def fit(rows, examples, weights, stop):
+    """Minimize the loss over the weights float32[n_columns + 1, T'], in place.
 
     Gives up when the flag `stop` is raised.
     """
     gradient, new_gradient, new_weights = np.empty_like(weights), np.empty_like(weights), np.empty_like(weights)
-    steps, changes = np.empty((HISTORY, *weights.shape), np.float32), np.empty((HISTORY, *weights.shape), np.float32)
-    rho = np.zeros(HISTORY)
+    shape = (HISTORY, *weights.shape)
+    memory = Memory(np.empty(shape, np.float32), np.empty(shape, np.float32), np.zeros(HISTORY))
     n_kept, head = 0, 0
-    value = loss(offsets, columns, values, documents, target, n_targets, penalties, weights, gradient, stop)
+    value = loss(rows, examples, weights, gradient, stop)
     for _ in range(MAX_ITERATIONS):
-        direction = downhill(gradient, steps, changes, rho, n_kept, head, stop)
+        direction = downhill(gradient, memory, n_kept, head, stop)
         if is_raised(stop):
             return
-        slope = dot(gradient, direction)
+        slope, length, new_value = dot(gradient, direction), 1.0, math.inf
         if slope >= 0.0:
             return
-        length = 1.0
-        new_value = math.inf
         for _ in range(MAX_HALVINGS):
             new_weights[:] = weights
             add_scaled(new_weights, length, direction)
-            new_value = loss(
-                offsets, columns, values, documents, target, n_targets, penalties, new_weights, new_gradient, stop
-            )
+            new_value = loss(rows, examples, new_weights, new_gradient, stop)
             if is_raised(stop):
                 return
             if new_value <= value + 1e-4 * length * slope:
@@ -221,17 +231,10 @@ def fit(offsets, columns, values, documents, target, n_targets, penalties, weigh
             length *= 0.5
         if not new_value < value:
             return
-        steps[head] = new_weights
-        add_scaled(steps[head], -1.0, weights)
-        changes[head] = new_gradient
-        add_scaled(changes[head], -1.0, gradient)
-        curvature = dot(steps[head], changes[head])
-        if curvature > 0.0:
-            rho[head] = 1.0 / curvature
+        if remember(memory, head, weights, new_weights, gradient, new_gradient):
             head = (head + 1) % HISTORY
             n_kept = min(n_kept + 1, HISTORY)
-        gain = value - new_value
-        value = new_value
+        gain, value = value - new_value, new_value
         weights[:] = new_weights
         gradient[:] = new_gradient
         if gain < TOLERANCE * abs(value):
@@ -239,11 +242,25 @@ def fit(offsets, columns, values, documents, target, n_targets, penalties, weigh
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def downhill(gradient, steps, changes, rho, n_kept, head, stop):
+def remember(memory, head, weights, new_weights, gradient, new_gradient):
+    """Write the last step into its place; whether it is to be kept, since the loss is convex along it."""
+    memory.steps[head] = new_weights
+    add_scaled(memory.steps[head], -1.0, weights)
+    memory.changes[head] = new_gradient
+    add_scaled(memory.changes[head], -1.0, gradient)
+    curvature = dot(memory.steps[head], memory.changes[head])
+    if curvature > 0.0:
+        memory.rho[head] = 1.0 / curvature
+    return curvature > 0.0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def downhill(gradient, memory, n_kept, head, stop):
     """Minus the inverse Hessian, as remembered, times the gradient: the two loops of the algorithm.
 
     Gives up when the flag `stop` is raised.
     """
+    steps, changes, rho = memory
     direction = -gradient
     if n_kept == 0:
         direction *= np.float32(1.0 / max(1.0, math.sqrt(dot(gradient, gradient))))
@@ -266,7 +283,7 @@ def downhill(gradient, steps, changes, rho, n_kept, head, stop):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def predict(offsets, columns, values, documents, weights, probabilities, stop):
+def predict(rows, documents, weights, probabilities, stop):
     """Write the probabilities of the targets, float32[D, T], for some documents, unless the flag `stop` is raised."""
     n_targets = probabilities.shape[1]
     score = np.zeros((1, weights.shape[1]), np.float32)
@@ -274,6 +291,6 @@ def predict(offsets, columns, values, documents, weights, probabilities, stop):
         if is_raised(stop):
             return
         d = documents[i]
-        scores_of(columns, values, offsets[d], offsets[d + 1], weights, score)
+        score_row(rows, d, weights, score)
         soften(score, n_targets)
         probabilities[d] = score[0, :n_targets]

@@ -1,23 +1,22 @@
 """The power test: would a known category have been found if nobody had named it?
 
-One known category at a time loses its labels. All steps of the calibrated model are taken anew, but for the atoms,
-which do not depend on labels, and the answer is looked at where the labels tell what it ought to be.
+One known category at a time loses its labels. All steps of the calibrated model are taken again, but for the atoms,
+which do not depend on labels, and the answer is judged where the labels say what it ought to be.
 """
 
 import numpy as np
 
 from sampler.calibrated import chain as calibrated_chain
 from sampler.calibrated import steps
-from sampler.calibrated.bags import bag
 from sampler.calibrated.chain import CalibratedState
-from sampler.calibrated.conclusion import Conclusion, conclude
+from sampler.calibrated.conclusion import CalibratedConclusion, conclude_chains
+from sampler.calibrated.prepared import PreparedCorpus
 from sampler.calibrated.steps import Arrays, Calibration
 from sampler.corpus import NO_CATEGORY, UNLABELED, Array, Corpus
-from sampler.hyperparameters import CalibratedHyperparameters
 from sampler.numerics.threads import Threads
 
 FEWEST_KNOWN = 2  # with fewer no category is left that says how fine to be
-N_SWEEPS, BURN_IN = 20, 5  # of the one chain
+POWER_SWEEPS, POWER_BURN_IN = 20, 5  # of the one chain
 SEEN = 0.5  # Jaccard index from which on a draw has the hidden category
 
 
@@ -27,10 +26,7 @@ def hide(corpus: Corpus, category: int) -> Corpus:
     return corpus._replace(labels=labels.astype(np.int32), n_known=corpus.n_known - 1)
 
 
-def power_step(
-    corpus: Corpus, hyperparameters: CalibratedHyperparameters, seed: int, runs: list[Arrays], category: int,
-    threads: Threads,
-) -> Arrays:  # fmt: skip
+def power_step(prepared: PreparedCorpus, runs: list[Arrays], category: int, threads: Threads) -> Arrays:
     """How a known category is found again from the atoms of `runs` once its labels are hidden; scalars by name.
 
     Of its documents with a word, and those of other labels:
@@ -40,20 +36,22 @@ def power_step(
     `taken`        float64, share of the hidden documents in it
     `probability`  float64, share of the kept draws in which a new category has at least half of them
     """
+    corpus, hyperparameters, seed = prepared.corpus, prepared.hyperparameters, prepared.seed
     hidden_corpus = hide(corpus, category)
-    done = steps.all_steps(hidden_corpus, hyperparameters, seed, runs, threads)
-    calibration = steps.read(hidden_corpus, hyperparameters, seed, done, threads)
-    hidden = np.flatnonzero((corpus.labels == category) & ~bag(corpus).is_empty)
+    relabeled = prepared.relabeled(hidden_corpus)
+    done = steps.all_steps(relabeled, runs, threads)
+    calibration = steps.read_calibration(relabeled, done, threads)
+    hidden = np.flatnonzero((corpus.labels == category) & ~prepared.bags.is_empty)
     state = calibrated_chain.start(hidden_corpus, hyperparameters, calibration, seed, 0, threads)
     numbers, seen = [], []
-    for _ in range(N_SWEEPS):
+    for _ in range(POWER_SWEEPS):
         draw = calibrated_chain.sweep(hidden_corpus, calibration, state, threads)
-        if state.n_sweeps > BURN_IN:
+        if state.n_sweeps > POWER_BURN_IN:
             calibrated_chain.keep(hidden_corpus, calibration, state)
             numbers.append(draw.n_categories)
             seen.append(is_seen(hidden_corpus, calibration, state, hidden))
     traces = {"the number of categories": np.array([numbers], np.float64)}
-    conclusion = conclude(hidden_corpus, hyperparameters, calibration, [state], traces, threads)
+    conclusion = conclude_chains(hidden_corpus, hyperparameters, calibration, [state], traces, threads)
     return {**judge(hidden_corpus, conclusion, hidden, category), "probability": np.asarray(np.mean(seen))}
 
 
@@ -62,12 +60,12 @@ def is_seen(corpus: Corpus, calibration: Calibration, state: CalibratedState, hi
 
     A draw leaves labeled documents where they are: of them, a new category has hidden ones alone.
     """
-    slots = calibrated_chain.document_categories(corpus, calibration, state)[hidden]
+    slots = calibrated_chain.document_slots(corpus, calibration, state)[hidden]
     sizes = np.bincount(slots[slots >= corpus.n_known])
     return bool(hidden.size and sizes.max(initial=0) >= SEEN * hidden.size)
 
 
-def judge(corpus: Corpus, conclusion: Conclusion, hidden: Array, category: int) -> Arrays:
+def judge(corpus: Corpus, conclusion: CalibratedConclusion, hidden: Array, category: int) -> Arrays:
     """What the answer for a corpus without the labels of a category makes of its documents."""
     n_known, n_hidden = corpus.n_known, max(hidden.size, 1)
     sizes = np.bincount(conclusion.consensus.category[hidden], minlength=conclusion.consensus.n_categories)
@@ -83,7 +81,7 @@ def judge(corpus: Corpus, conclusion: Conclusion, hidden: Array, category: int) 
     }
 
 
-def likeness(corpus: Corpus, conclusion: Conclusion, sizes: Array, n_hidden: int) -> Array:
+def likeness(corpus: Corpus, conclusion: CalibratedConclusion, sizes: Array, n_hidden: int) -> Array:
     """float64[new categories]: Jaccard index of each with the hidden documents, among all that have or had a label.
 
     `sizes` has the hidden documents in each category. A document that still has its label counts for a new category if

@@ -12,15 +12,15 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from sampler.answers.consensus import Consensus, index_categories
-from sampler.calibrated.bags import Bags, tf_idf
-from sampler.calibrated.logistic_regression import Rows, cross_fit, folds, no_weights
+from sampler.calibrated.bags import WordBags, tf_idf
+from sampler.calibrated.logistic_regression import Targets, cross_fit, folds, no_weights
 from sampler.corpus import NO_CATEGORY, UNLABELED, Array
 from sampler.hyperparameters import CalibratedHyperparameters
 from sampler.numerics.streams import Step, chosen
 from sampler.numerics.threads import Threads
 
 TEMPERATURES = (0.25, 8.0)
-TINY = 1e-12
+LEAST_PROBABILITY = 1e-12
 
 
 class Refined(NamedTuple):
@@ -32,13 +32,13 @@ class Refined(NamedTuple):
 
 
 def refine(
-    bags: Bags, labels: Array, category: Array, n_categories: int, hyperparameters: CalibratedHyperparameters,
+    bags: WordBags, labels: Array, category: Array, n_categories: int, hyperparameters: CalibratedHyperparameters,
     seed: int, threads: Threads,
 ) -> Refined:  # fmt: skip
     """Refine the categories int[D] of a partition; labeled documents keep their labels."""
     if n_categories == 0:  # no label, and no document with a word
         return Refined(np.full(labels.size, NO_CATEGORY, np.int32), np.zeros((labels.size, 0), np.float32), 1.0)
-    rows = Rows(bags.offsets, bags.words, tf_idf(bags), bags.n_words)
+    rows = bags.rows(tf_idf(bags))
     is_labeled, has_words = labels != UNLABELED, ~bags.is_empty
     trained = np.zeros(labels.size, bool)
     trained[chosen(np.flatnonzero(has_words), hyperparameters.sample_size, seed, Step.SAMPLE)] = True
@@ -50,10 +50,10 @@ def refine(
     weights = no_weights(rows, n_categories, hyperparameters.n_folds)
     for number in range(1, max(hyperparameters.n_refinements, 1) + 1):
         is_told = trained & (category != NO_CATEGORY)
-        probability = cross_fit(
-            rows, category, n_categories, is_told, fold, hyperparameters.category_penalty, hyperparameters.balance,
-            weights, threads,
+        targets = Targets(
+            category, n_categories, is_told, hyperparameters.category_penalty, hyperparameters.balance
         )  # fmt: skip
+        probability = cross_fit(rows, targets, fold, weights, threads)
         if number <= hyperparameters.n_refinements:
             category = np.where(is_labeled, labels, probability.argmax(axis=1))
     probability[~has_words] = 0.0
@@ -64,7 +64,7 @@ def refine(
 
 def fit_temperature(probability: Array, labels: Array, held_back: Array, threads: Threads | None = None) -> float:
     """The t for which p^(1/t), made to sum to 1, gives the labels of documents bool[D] the least log loss."""
-    own, rows = labels[held_back], np.log(np.maximum(probability[held_back].astype(np.float64), TINY))
+    own, rows = labels[held_back], np.log(np.maximum(probability[held_back].astype(np.float64), LEAST_PROBABILITY))
     if own.size == 0:
         return 1.0
     threads = threads or Threads()
@@ -87,7 +87,7 @@ def cooled(probability: Array, temperature: float) -> Array:
     return scaled
 
 
-def consensus_of(refined: Refined, labels: Array, n_known: int) -> tuple[Consensus, Array]:
+def consensus_of_refined(refined: Refined, labels: Array, n_known: int) -> tuple[Consensus, Array]:
     """The answers, and the column of `probability` that each of the K categories that exist is.
 
     Known categories keep their index, new ones follow by falling number of documents; a new one exists only if it is

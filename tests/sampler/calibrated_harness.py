@@ -8,8 +8,9 @@ import numpy as np
 
 from sampler.calibrated import chain as calibrated_chain
 from sampler.calibrated import steps
-from sampler.calibrated.chain import CalibratedState, Draw
-from sampler.calibrated.conclusion import Conclusion, conclude
+from sampler.calibrated.chain import CalibratedDraw, CalibratedState
+from sampler.calibrated.conclusion import CalibratedConclusion, conclude_chains
+from sampler.calibrated.prepared import PreparedCorpus
 from sampler.calibrated.steps import Arrays, Calibration
 from sampler.corpus import UNLABELED, Array, Corpus, validate
 from sampler.hyperparameters import CalibratedHyperparameters
@@ -19,6 +20,7 @@ from tests.sampler.harness import corpus_of
 QUICK = CalibratedHyperparameters(
     n_atoms=12, n_starts=2, smoothings=(0.4, 0.8), powers=(0.0, 1.0, 2.0), n_atom_sweeps=4, n_refinements=1
 )
+SEED = 3
 N_OWN_WORDS = 20  # of each category of an easy corpus
 
 
@@ -64,15 +66,16 @@ def calibrate(
     corpus: Corpus, threads: Threads, hyperparameters: CalibratedHyperparameters = QUICK, seed: int = 3
 ) -> tuple[list[Arrays], list[Arrays], Calibration]:
     """The atoms, the results of the steps, and the calibration of a corpus."""
-    runs = steps.all_atom_runs(corpus, hyperparameters, seed, threads)
-    done = steps.all_steps(corpus, hyperparameters, seed, runs, threads)
-    return runs, done, steps.read(corpus, hyperparameters, seed, done)
+    prepared = PreparedCorpus(corpus, hyperparameters, seed)
+    runs = steps.all_atom_runs(prepared, threads)
+    done = steps.all_steps(prepared, runs, threads)
+    return runs, done, steps.read_calibration(prepared, done)
 
 
 def swept(
     corpus: Corpus, found: Calibration, state: CalibratedState, n_sweeps: int, threads: Threads,
     hyperparameters: CalibratedHyperparameters = QUICK,
-) -> list[Draw]:  # fmt: skip
+) -> list[CalibratedDraw]:  # fmt: skip
     """Sweep a chain, every draw kept; returns the draws."""
     draws = []
     for _ in range(n_sweeps):
@@ -86,8 +89,8 @@ class Answered(NamedTuple):
 
     calibration: Calibration
     states: list[CalibratedState]
-    draws: list[list[Draw]]
-    conclusion: Conclusion
+    draws: list[list[CalibratedDraw]]
+    conclusion: CalibratedConclusion
 
 
 def answer(
@@ -99,5 +102,16 @@ def answer(
     states = [calibrated_chain.start(corpus, hyperparameters, found, seed, c, threads) for c in range(n_chains)]
     draws = [swept(corpus, found, state, n_sweeps, threads, hyperparameters) for state in states]
     traces = {"the log joint": np.array([[draw.log_joint for draw in chain] for chain in draws])}
-    conclusion = conclude(corpus, hyperparameters, found, states, traces, threads)
+    conclusion = conclude_chains(corpus, hyperparameters, found, states, traces, threads)
     return Answered(found, states, draws, conclusion)
+
+
+def hard() -> Corpus:
+    """Categories that share so many words that settings and groups change between sweeps."""
+    return easy([30, 30, 30, 30], [12, 12, 0, 0], length=8, overlap=0.6).corpus
+
+
+def found_in(corpus: Corpus) -> Calibration:
+    """The calibration of a corpus, by one thread."""
+    with Threads() as threads:
+        return calibrate(corpus, threads, seed=SEED)[2]

@@ -13,15 +13,20 @@ from sampler.answers import consensus
 from sampler.answers.consensus import Consensus
 from sampler.answers.tally import Tally, no_tally
 from sampler.calibrated import chain as calibrated_chain
-from sampler.calibrated import conclusion, granularity, steps
+from sampler.calibrated import checkpoint as calibrated_checkpoint
+from sampler.calibrated import granularity, steps
 from sampler.calibrated.atom_groups import atom_rows, regroup
-from sampler.calibrated.atoms import count, settle
-from sampler.calibrated.bags import WEIGHTINGS, bag, effective_counts, word_prior
-from sampler.calibrated.chain import CalibratedState, Grouped
-from sampler.calibrated.granularity import KNOWN, NEW, Scores, Side
+from sampler.calibrated.atoms import count_atoms, settle_atoms
+from sampler.calibrated.bags import WEIGHTINGS, effective_counts, word_bags, word_prior
+from sampler.calibrated.chain import CalibratedState, GroupedAtoms
+from sampler.calibrated.conclusion import conclude_chains
+from sampler.calibrated.granularity import Scores
 from sampler.calibrated.known_or_new import Propensity
 from sampler.calibrated.power_test import power_step
+from sampler.calibrated.prepared import PreparedCorpus
 from sampler.calibrated.refinement import refine
+from sampler.calibrated.settings import all_settings
+from sampler.calibrated.sides import NEW_SIDE
 from sampler.calibrated.steps import Arrays, Calibration
 from sampler.corpus import UNLABELED, Array, Corpus, fingerprint
 from sampler.hyperparameters import CalibratedHyperparameters, Hyperparameters
@@ -86,6 +91,11 @@ def corpus_of(size: Size) -> Corpus:
     )
 
 
+def prepared(size: Size) -> PreparedCorpus:
+    """The corpus as a leg begins with it."""
+    return PreparedCorpus(corpus_of(size), size.calibrated, 1)
+
+
 def start_blocked(size: Size) -> Work:
     corpus, model = corpus_of(size), Hyperparameters(n_topics=size.n_topics, n_start=size.n_start)
     return lambda threads: dump(corpus, chain.start(corpus, model, 1, 0, "blocked", threads))
@@ -128,7 +138,7 @@ def sweep_collapsed(size: Size) -> Work:
 
 def run_atoms(size: Size) -> Work:
     """The large size does not get beyond the seeds."""
-    return lambda threads: steps.atom_run(corpus_of(size), size.calibrated, 1, 1, threads)
+    return lambda threads: steps.atom_run(prepared(size), 1, threads)
 
 
 def atoms_at_random(n_documents: int, size: Size) -> Array:
@@ -138,10 +148,10 @@ def atoms_at_random(n_documents: int, size: Size) -> Array:
 
 
 def sweep_atoms(size: Size) -> Work:
-    bags = bag(corpus_of(size))
+    bags = word_bags(corpus_of(size))
     values, prior = effective_counts(bags, 1, 10.0), np.full(bags.n_words, 0.4)
     atom = atoms_at_random(bags.n_documents, size)
-    return lambda threads: settle(bags, values, atom, prior, size.calibrated.n_atom_sweeps, (1, 1), threads)
+    return lambda threads: settle_atoms(bags, values, atom, prior, size.calibrated.n_atom_sweeps, (1, 1), threads)
 
 
 def atom_runs(size: Size) -> list[Arrays]:
@@ -154,9 +164,7 @@ def atom_runs(size: Size) -> list[Arrays]:
 def learn_known(size: Size) -> Work:
     """Step 0: folds of regressions."""
     runs = atom_runs(size)
-    return lambda threads: steps.calibration_step(
-        corpus_of(size), size.calibrated, 1, runs, [], 0, threads
-    )  # fmt: skip
+    return lambda threads: steps.calibration_step(prepared(size), runs, [], 0, threads)
 
 
 def learned(size: Size) -> Propensity:
@@ -168,25 +176,17 @@ def learned(size: Size) -> Propensity:
     return Propensity(0.5, known, category.astype(np.int32))
 
 
-def sides(size: Size) -> list[Side]:
-    """Both sides."""
-    bags = bag(corpus_of(size))
-    return [granularity.side(number, bags, learned(size), size.calibrated, 1) for number in (KNOWN, NEW)]
-
-
 def group_side(size: Size) -> Work:
     """Step 4: the new side."""
     done = [{name: np.asarray(value) for name, value in learned(size)._asdict().items()}]
-    return lambda threads: steps.calibration_step(
-        corpus_of(size), size.calibrated, 1, [], done, 4, threads
-    )  # fmt: skip
+    return lambda threads: steps.calibration_step(prepared(size), [], done, 4, threads)
 
 
 def group_atoms(size: Size) -> Work:
     """What follows the atoms of a side."""
-    bags = bag(corpus_of(size))
+    bags = word_bags(corpus_of(size))
     atom = atoms_at_random(bags.n_documents, size)
-    rows = atom_rows(count(bags, effective_counts(bags, 0, 10.0), atom, int(atom.max()) + 1))
+    rows = atom_rows(count_atoms(bags, effective_counts(bags, 0, 10.0), atom, int(atom.max()) + 1))
     prior, powers = word_prior(rows.word_totals, 0.4, True), list(size.calibrated.powers)
     return lambda threads: regroup(rows, np.arange(rows.size.size), prior, powers, 4, np.uint64(1), threads=threads)
 
@@ -194,29 +194,31 @@ def group_atoms(size: Size) -> Work:
 def score_settings(size: Size) -> Work:
     corpus, rng = corpus_of(size), np.random.default_rng(96)
     labels = corpus.labels[corpus.labels != UNLABELED]
-    n_settings, n_starts = len(granularity.settings(size.calibrated)), size.calibrated.n_starts
+    n_settings, n_starts = len(all_settings(size.calibrated)), size.calibrated.n_starts
     known, new = (
         [rng.integers(50, size=(n_settings, n), dtype=np.uint16) for _ in range(n_starts)]
         for n in (labels.size, size.n_documents)
     )
-    return lambda threads: granularity.score(known, labels, size.n_known, new, size.calibrated, threads)
+    return lambda threads: granularity.score_settings(known, labels, size.n_known, new, size.calibrated, threads)
 
 
 def calibration_of(size: Size) -> Calibration:
     """A calibration that keeps as many settings as it may."""
-    bags, settings = bag(corpus_of(size)), granularity.settings(size.calibrated)
+    given, settings = prepared(size), all_settings(size.calibrated)
     weight, nothing = np.zeros(len(settings)), np.zeros(len(settings))
     n_kept = min(size.calibrated.n_settings, len(settings))
     weight[:n_kept] = 1.0 / n_kept
     found = np.ones((len(settings), size.calibrated.n_starts), np.int64)
     scores = Scores(nothing, nothing, nothing, weight, found, found, found.astype(np.float64))
-    values = tuple(effective_counts(bags, w, size.calibrated.effective_length) for w in range(WEIGHTINGS))
-    return Calibration(bags, values, learned(size), sides(size)[NEW], settings, scores, 1)
+    found_known = learned(size)
+    return Calibration(given, found_known, given.side(NEW_SIDE, found_known), settings, scores)
 
 
 def start_calibrated(size: Size) -> Work:
     corpus, found = corpus_of(size), calibration_of(size)
-    return lambda threads: calibrated_chain.dump(calibrated_chain.start(corpus, size.calibrated, found, 1, 0, threads))
+    return lambda threads: calibrated_checkpoint.dump(
+        calibrated_chain.start(corpus, size.calibrated, found, 1, 0, threads)
+    )
 
 
 def chain_at_random(size: Size, found: Calibration) -> CalibratedState:
@@ -229,10 +231,10 @@ def chain_at_random(size: Size, found: Calibration) -> CalibratedState:
     for s in found.kept:
         setting = found.settings[s]
         if setting.atoms not in state.atoms:
-            values = found.values[setting.weighting][part.entries]
-            rows = atom_rows(count(part.bags, values, own, int(own.max()) + 1))
+            values = part.values[setting.weighting]
+            rows = atom_rows(count_atoms(part.bags, values, own, int(own.max()) + 1))
             prior = word_prior(rows.word_totals, setting.smoothing, setting.has_background)
-            state.atoms[setting.atoms] = Grouped(atom, rows, prior)
+            state.atoms[setting.atoms] = GroupedAtoms(atom, rows, prior)
         state.groups[int(s)] = np.arange(int(own.max()) + 1)
     return state
 
@@ -245,8 +247,8 @@ def sweep_calibrated(size: Size) -> Work:
 
 def load_calibrated(size: Size) -> Work:
     corpus, found = corpus_of(size), calibration_of(size)
-    data = calibrated_chain.dump(chain_at_random(size, found))
-    return lambda threads: calibrated_chain.dump(calibrated_chain.load(corpus, found, data, threads))
+    data = calibrated_checkpoint.dump(chain_at_random(size, found))
+    return lambda threads: calibrated_checkpoint.dump(calibrated_checkpoint.load(corpus, found, data, threads))
 
 
 def answers_at_random(size: Size) -> Array:
@@ -268,12 +270,12 @@ def conclude(size: Size) -> Work:
         )
         states.append(CalibratedState("", 1, 0, N_DRAWS, 4 * size.n_known, tally, "0", {}, {}))
     traces = {"a number": rng.random((size.n_chains, N_DRAWS))}
-    return lambda threads: conclusion.conclude(corpus, size.calibrated, found, states, traces, threads)
+    return lambda threads: conclude_chains(corpus, size.calibrated, found, states, traces, threads)
 
 
 def refine_answers(size: Size) -> Work:
     corpus, category = corpus_of(size), answers_at_random(size)
-    bags = bag(corpus)
+    bags = word_bags(corpus)
     return lambda threads: refine(bags, corpus.labels, category, 2 * size.n_known, size.calibrated, 1, threads)
 
 
@@ -295,12 +297,12 @@ def name_categories(size: Size) -> Work:
     """Again and again: once takes seconds, even of the large size."""
     corpus, category = corpus_of(size), answers_at_random(size)
     answers = Consensus(2 * size.n_known, category, np.ones(0), category, np.ones(0))
-    return lambda threads: [consensus.top_words(corpus, answers, 5, threads) for _ in range(size.n_chains)]
+    return lambda threads: [consensus.category_words(corpus, answers, 5, threads) for _ in range(size.n_chains)]
 
 
 def power_test(size: Size) -> Work:
     runs = atom_runs(size)
-    return lambda threads: power_step(corpus_of(size), size.calibrated, 1, runs, 1, threads)
+    return lambda threads: power_step(prepared(size), runs, 1, threads)
 
 
 STAGES: dict[str, Callable[[Size], Work]] = {

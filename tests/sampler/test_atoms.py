@@ -1,15 +1,21 @@
 """Atoms against a recount, against conditionals computed directly, and against categories that share no word."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 import scipy.special
 import scipy.stats
 
 from sampler.calibrated import atoms
-from sampler.calibrated.atoms import Atoms, assign, count, seed_atoms, settle
-from sampler.calibrated.bags import Bags, bag, effective_counts, select, tf_idf, word_prior, word_totals
+from sampler.calibrated.atoms import Atoms, Batch, Settling, count_atoms, likeliest_atoms, seed_atoms, settle_atoms
+from sampler.calibrated.bags import (
+    WordBags,
+    effective_counts,
+    select,
+    tf_idf,
+    word_bags,
+    word_prior,
+    word_totals,
+)
 from sampler.corpus import UNLABELED, Array
 from sampler.numerics import streams
 from sampler.numerics.streams import Step
@@ -22,23 +28,23 @@ FALSE_ALARM = 1e-4  # of one comparison, were the seed not fixed
 ROUNDING = 1e-3
 
 
-def random_bags(n_documents: int = 80, n_words: int = 25) -> Bags:
+def random_bags(n_documents: int = 80, n_words: int = 25) -> WordBags:
     """Documents of 0 to 12 words, some without a word."""
     rng = np.random.default_rng(21)
     lengths = rng.integers(1, 13, n_documents)
     lengths[::17] = 0
     made = [rng.integers(0, n_words, n).tolist() for n in lengths]
-    return bag(posed(made, [UNLABELED] * n_documents, 0))
+    return word_bags(posed(made, [UNLABELED] * n_documents, 0))
 
 
-def dense(bags: Bags, values: Array) -> Array:
+def dense(bags: WordBags, values: Array) -> Array:
     """float64[D, V]: the entries as a matrix."""
     matrix = np.zeros((bags.n_documents, bags.n_words))
     matrix[bags.document, bags.words] = values
     return matrix
 
 
-def recount(bags: Bags, values: Array, atom: Array, n_atoms: int) -> tuple[Array, Array, Array]:
+def recount(bags: WordBags, values: Array, atom: Array, n_atoms: int) -> tuple[Array, Array, Array]:
     """Words float64[V, A], total [A] and documents [A] of each atom, by products with an indicator."""
     member = (atom[:, None] == np.arange(n_atoms)) & ~bags.is_empty[:, None]
     words = dense(bags, values).T @ member
@@ -57,7 +63,7 @@ def test_counts_are_a_recount(weighting: int) -> None:
     bags = random_bags()
     values = effective_counts(bags, weighting, 10.0)
     atom = np.random.default_rng(22).integers(0, 6, bags.n_documents).astype(np.int32)
-    assert_equal_counts(count(bags, values, atom, 7), recount(bags, values, atom, 7))
+    assert_equal_counts(count_atoms(bags, values, atom, 7), recount(bags, values, atom, 7))
 
 
 def test_counts_and_logs_stay_true_through_all_moves(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,30 +72,30 @@ def test_counts_and_logs_stay_true_through_all_moves(monkeypatch: pytest.MonkeyP
     n_used: list[int] = []
     values = effective_counts(bags, 1, 10.0)
 
-    def checked(*given: Any) -> None:
-        atoms_move(*given)
-        atom, *counts, smoothing, logs = given[-7:-1]
-        found = Atoms(*counts)
-        assert_equal_counts(found, recount(bags, values, atom, n_atoms))
-        np.testing.assert_allclose(np.exp(logs[:, :n_atoms]), found.words + smoothing[:, None], rtol=1e-5)
+    def checked(settling: Settling, batch: Batch, stop: Array) -> None:
+        move(settling, batch, stop)
+        found = settling.counts
+        assert_equal_counts(found, recount(bags, values, settling.atom, n_atoms))
+        smoothed = found.words + settling.smoothing[:, None]
+        np.testing.assert_allclose(np.exp(settling.logs[:, :n_atoms]), smoothed, rtol=1e-5)
         assert (found.words >= 0).all()
         n_used.append(int(np.count_nonzero(found.size)))
 
-    atoms_move = atoms.move
-    monkeypatch.setattr(atoms, "move", checked)
+    move = atoms.move_documents
+    monkeypatch.setattr(atoms, "move_documents", checked)
     start = (np.arange(bags.n_documents) % n_atoms).astype(np.int32)
     prior = word_prior(word_totals(bags, values), BETA, has_background=True)
     with Threads() as threads:
-        settle(bags, values, start, prior, 5, (2, 1), threads)
+        settle_atoms(bags, values, start, prior, 5, (2, 1), threads)
     assert len(n_used) >= 5 and min(n_used) < max(n_used)
 
 
-def even(bags: Bags) -> Array:
+def even(bags: WordBags) -> Array:
     """float64[V]: the same beta for all words."""
     return np.full(bags.n_words, BETA)
 
 
-def conditional(bags: Bags, values: Array, atom: Array, d: int, n_atoms: int, prior: Array) -> Array:
+def conditional(bags: WordBags, values: Array, atom: Array, d: int, n_atoms: int, prior: Array) -> Array:
     """float64[A]: p(atom of document d | all others), from counts without the document."""
     rows, others = dense(bags, values), np.arange(bags.n_documents) != d
     log_p = np.full(n_atoms, -np.inf)
@@ -115,7 +121,7 @@ def test_documents_choose_their_atoms_by_their_conditionals(
     rng, n_atoms, n_draws = np.random.default_rng(24), 5, 4_000
     heavy = [[4 + a] * 400 + [a] * 8 for a in range(4) for _ in range(2)]
     light = [rng.integers(0, 4, n).tolist() for n in (1, 2, 2, 3, 3, 2)]
-    bags = bag(posed(heavy + light, [UNLABELED] * 14, 0))
+    bags = word_bags(posed(heavy + light, [UNLABELED] * 14, 0))
     values = effective_counts(bags, weighting, 10.0)
     prior = word_prior(np.ones(bags.n_words), 1.0, False)
     if has_background:
@@ -124,7 +130,7 @@ def test_documents_choose_their_atoms_by_their_conditionals(
     visits = np.zeros((14, n_atoms))
     with Threads() as threads:
         for draw in range(n_draws):
-            visits[np.arange(14), settle(bags, values, start, prior, 1, (draw, 1), threads)] += 1
+            visits[np.arange(14), settle_atoms(bags, values, start, prior, 1, (draw, 1), threads)] += 1
     for d in range(14):
         chances = conditional(bags, values, start, d, n_atoms, prior)
         if d < 8:
@@ -136,33 +142,33 @@ def test_documents_choose_their_atoms_by_their_conditionals(
         assert p_value > FALSE_ALARM
 
 
-def found_by(bags: Bags, threads: Threads, n_atoms: int, seed: int = 5, n_sweeps: int = 4) -> Array:
+def found_by(bags: WordBags, threads: Threads, n_atoms: int, seed: int = 5, n_sweeps: int = 4) -> Array:
     """int32[D]: the atoms of seeds and some sweeps."""
     key = streams.stream(seed, 0, 0, Step.ATOM_SEEDS)
     seeds = seed_atoms(bags, tf_idf(bags), n_atoms, key, threads)
-    return settle(bags, effective_counts(bags, 0, 10.0), seeds, even(bags), n_sweeps, (seed, 1), threads)
+    return settle_atoms(bags, effective_counts(bags, 0, 10.0), seeds, even(bags), n_sweeps, (seed, 1), threads)
 
 
 def test_atoms_of_categories_that_share_no_word_are_pure() -> None:
     given = easy([30, 40, 50], [0, 0, 0])
     with Threads() as threads:
         for seed in range(5):
-            atom = found_by(bag(given.corpus), threads, 12, seed)
+            atom = found_by(word_bags(given.corpus), threads, 12, seed)
             assert len(set(zip(atom.tolist(), given.truth.tolist(), strict=True))) == np.unique(atom).size >= 3
 
 
 @pytest.mark.parametrize("piece", [3, 64])
 def test_any_number_of_threads_and_any_pieces_give_the_same_bytes(piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    bags = bag(easy([60, 60, 60], [0, 0, 0], overlap=0.5).corpus)
+    bags = word_bags(easy([60, 60, 60], [0, 0, 0], overlap=0.5).corpus)
     values = effective_counts(bags, 0, 10.0)
     with Threads() as alone:
         expected = found_by(bags, alone, 20)
-        assigned = assign(bags, values, count(bags, values, expected, 20), even(bags), alone)
+        assigned = likeliest_atoms(bags, values, count_atoms(bags, values, expected, 20), even(bags), alone)
     monkeypatch.setattr(atoms, "PIECE", piece)
     for n_threads in (1, 2, 5):
         with Threads(n_threads) as threads:
             found = found_by(bags, threads, 20)
-            again = assign(bags, values, count(bags, values, found, 20), even(bags), threads)
+            again = likeliest_atoms(bags, values, count_atoms(bags, values, found, 20), even(bags), threads)
         assert found.tobytes() == expected.tobytes() and again.tobytes() == assigned.tobytes()
 
 
@@ -171,19 +177,19 @@ def test_settled_atoms_are_numbered_without_a_gap_and_the_start_is_left_alone() 
     start = np.random.default_rng(25).integers(0, 40, bags.n_documents).astype(np.int32)
     before = start.copy()
     with Threads() as threads:
-        found = settle(bags, effective_counts(bags, 0, 10.0), start, even(bags), 3, (1, 1), threads)
+        found = settle_atoms(bags, effective_counts(bags, 0, 10.0), start, even(bags), 3, (1, 1), threads)
     np.testing.assert_array_equal(start, before)
     np.testing.assert_array_equal(np.unique(found), np.arange(found.max() + 1))
     assert found.dtype == np.int32 and found.max() < 40
 
 
 def test_documents_without_words_are_in_atom_0_and_move_no_other() -> None:
-    bags = bag(easy([20, 20], [0, 0], overlap=0.4).corpus)
+    bags = word_bags(easy([20, 20], [0, 0], overlap=0.4).corpus)
     more = bags._replace(offsets=np.append(bags.offsets, [bags.offsets[-1]] * 3))
     with Threads() as threads:
         seeds = np.arange(40, dtype=np.int32) % 9
         without, found = (
-            settle(part, effective_counts(part, 0, 10.0), start, even(part), 3, (1, 1), threads)
+            settle_atoms(part, effective_counts(part, 0, 10.0), start, even(part), 3, (1, 1), threads)
             for part, start in ((bags, seeds), (more, np.append(seeds, np.zeros(3, np.int32))))
         )
         np.testing.assert_array_equal(found[:40], without)
@@ -195,7 +201,7 @@ def test_documents_without_words_are_in_atom_0_and_move_no_other() -> None:
 def test_seeds_part_documents_of_different_words_and_keep_equal_ones_together() -> None:
     """A document equal to a center is as near as can be: its like never becomes a second one."""
     kinds = np.random.default_rng(26).permutation(np.repeat(np.arange(6), 7))
-    bags = bag(posed([[2 * k, 2 * k, 2 * k + 1] for k in kinds], [UNLABELED] * kinds.size, 0))
+    bags = word_bags(posed([[2 * k, 2 * k, 2 * k + 1] for k in kinds], [UNLABELED] * kinds.size, 0))
     with Threads() as threads:
         for seed in range(10):
             atom = seed_atoms(bags, tf_idf(bags), 6, streams.stream(seed, 0, 0, Step.ATOM_SEEDS), threads)
@@ -207,13 +213,13 @@ def test_each_document_is_assigned_to_its_most_likely_atom(n_atoms: int) -> None
     bags, rng = random_bags(), np.random.default_rng(27)
     values = effective_counts(bags, 1, 10.0)
     atom = rng.integers(0, n_atoms, bags.n_documents).astype(np.int32)
-    counts = count(bags, values, atom, n_atoms)
+    counts = count_atoms(bags, values, atom, n_atoms)
     words, total, size = recount(bags, values, atom, n_atoms)
     prior = word_prior(word_totals(bags, values), BETA, has_background=n_atoms == 5)
     log_p = dense(bags, values) @ (np.log(prior[:, None] + words) - np.log(prior.sum() + total))
     log_p += np.log(np.maximum(size, 1e-9))
     with Threads() as threads:
-        found = assign(bags, values, counts, prior, threads)
+        found = likeliest_atoms(bags, values, counts, prior, threads)
     chosen, with_words = log_p[np.arange(bags.n_documents), found], ~bags.is_empty
     assert (chosen >= log_p.max(axis=1) - ROUNDING)[with_words].all()
     np.testing.assert_array_equal(found[bags.is_empty], 0)

@@ -7,12 +7,12 @@ import pytest
 
 from sampler.calibrated.bags import (
     WEIGHTINGS,
-    bag,
     effective_counts,
     inverse_frequency,
     select,
     squeeze,
     tf_idf,
+    word_bags,
     word_prior,
     word_totals,
 )
@@ -37,7 +37,7 @@ def corpus() -> Corpus:
 
 
 def test_words_and_counts_of_each_document_are_those_of_a_counter() -> None:
-    bags = bag(corpus())
+    bags = word_bags(corpus())
     for d, document in enumerate(documents()):
         own = slice(bags.offsets[d], bags.offsets[d + 1])
         counted = list(zip(bags.words[own].tolist(), bags.counts[own].tolist(), strict=True))
@@ -50,11 +50,11 @@ def test_words_and_counts_of_each_document_are_those_of_a_counter() -> None:
 def test_inverse_frequencies_count_the_documents_that_hold_a_word() -> None:
     holders = Counter(word for document in documents() for word in set(document))
     expected = [np.log((1 + 60) / (1 + holders[w])) for w in range(corpus().n_words)]
-    np.testing.assert_allclose(inverse_frequency(bag(corpus())), expected, rtol=1e-12)
+    np.testing.assert_allclose(inverse_frequency(word_bags(corpus())), expected, rtol=1e-12)
 
 
 def test_rows_of_tf_idf_have_length_1_and_the_proportions_of_the_formula() -> None:
-    bags = bag(corpus())
+    bags = word_bags(corpus())
     rows, weight = tf_idf(bags).astype(float), 1.0 + inverse_frequency(bags)
     for d, document in enumerate(documents()):
         own = slice(bags.offsets[d], bags.offsets[d + 1])
@@ -67,7 +67,7 @@ def test_rows_of_tf_idf_have_length_1_and_the_proportions_of_the_formula() -> No
 @pytest.mark.parametrize("weighting", range(WEIGHTINGS))
 @pytest.mark.parametrize("effective_length", [0.5, 10.0, 1e6])
 def test_effective_counts_of_n_tokens_sum_to_c_log_of_1_plus_n_over_c(weighting: int, effective_length: float) -> None:
-    bags = bag(corpus())
+    bags = word_bags(corpus())
     values = effective_counts(bags, weighting, effective_length)
     weight = inverse_frequency(bags) if weighting else np.ones(bags.n_words)
     for d, document in enumerate(documents()):
@@ -81,15 +81,15 @@ def test_effective_counts_of_n_tokens_sum_to_c_log_of_1_plus_n_over_c(weighting:
 
 def test_words_of_every_document_leave_no_effective_count_by_inverse_frequency() -> None:
     """Their weights are all zero: there is nothing to scale, and nothing is divided by zero."""
-    bags = bag(posed([[0, 1], [1, 0, 0]], [UNLABELED] * 2, 0))
+    bags = word_bags(posed([[0, 1], [1, 0, 0]], [UNLABELED] * 2, 0))
     np.testing.assert_array_equal(effective_counts(bags, 1, 10.0), 0.0)
 
 
 def test_selected_bags_are_those_of_the_selected_documents_alone() -> None:
-    bags, chosen = bag(corpus()), np.array([0, 3, 13, 14, 40, 58])
+    bags, chosen = word_bags(corpus()), np.array([0, 3, 13, 14, 40, 58])
     part, entries = select(bags, chosen)
     made = [documents()[d] for d in chosen]
-    alone = bag(posed(made, [UNLABELED] * chosen.size, 0))
+    alone = word_bags(posed(made, [UNLABELED] * chosen.size, 0))
     for name in ("offsets", "words", "counts"):
         np.testing.assert_array_equal(getattr(part, name), getattr(alone, name))
     np.testing.assert_array_equal(bags.words[entries], part.words)
@@ -98,8 +98,9 @@ def test_selected_bags_are_those_of_the_selected_documents_alone() -> None:
 
 
 def test_squeezed_bags_keep_their_entries_under_numbers_without_a_gap() -> None:
-    bags = bag(posed([[7, 3, 3], [], [9, 7]], [UNLABELED] * 3, 0))
-    squeezed = squeeze(bags)
+    bags = word_bags(posed([[7, 3, 3], [], [9, 7]], [UNLABELED] * 3, 0))
+    squeezed, used = squeeze(bags)
+    np.testing.assert_array_equal(used, [3, 7, 9])
     np.testing.assert_array_equal(squeezed.words, [0, 1, 1, 2])
     np.testing.assert_array_equal(squeezed.counts, bags.counts)
     np.testing.assert_array_equal(squeezed.offsets, bags.offsets)
@@ -107,14 +108,14 @@ def test_squeezed_bags_keep_their_entries_under_numbers_without_a_gap() -> None:
 
 
 def test_bags_of_nothing_are_bags() -> None:
-    bags = bag(posed([[], []], [UNLABELED] * 2, 0))
-    assert bags.words.size == 0 and bags.is_empty.all() and squeeze(bags).n_words == 1
+    bags = word_bags(posed([[], []], [UNLABELED] * 2, 0))
+    assert bags.words.size == 0 and bags.is_empty.all() and squeeze(bags)[0].n_words == 1
     part, entries = select(bags, np.arange(0))
     assert part.n_documents == 0 and entries.size == 0
     assert tf_idf(bags).size == 0 and effective_counts(bags, 1, 10.0).size == 0
 
 
-def test_a_prior_of_words_has_beta_in_the_mean_alike_or_in_proportion_to_their_totals_and_a_half() -> None:
+def test_a_prior_of_words_has_beta_on_average_alike_or_in_proportion_to_their_totals_and_a_half() -> None:
     np.testing.assert_array_equal(word_prior(np.array([3.0, 0.0, 1.0]), 0.2, has_background=False), 0.2)
     # 3.5, .5 and 1.5 of 5.5 in all, times three betas.
     found = word_prior(np.array([3.0, 0.0, 1.0]), 0.2, has_background=True)
@@ -122,5 +123,5 @@ def test_a_prior_of_words_has_beta_in_the_mean_alike_or_in_proportion_to_their_t
 
 
 def test_totals_of_words_are_a_recount() -> None:
-    bags = bag(posed([[0, 1, 1], [1, 3], []], [UNLABELED] * 3, 0))
+    bags = word_bags(posed([[0, 1, 1], [1, 3], []], [UNLABELED] * 3, 0))
     np.testing.assert_array_equal(word_totals(bags, bags.counts.astype(np.float32)), [1.0, 3.0, 0.0, 1.0])

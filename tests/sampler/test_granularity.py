@@ -7,26 +7,19 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
-from sampler.calibrated import granularity
-from sampler.calibrated.bags import bag, effective_counts
 from sampler.calibrated.granularity import (
-    KNOWN,
-    NEW,
-    VARIANTS,
     Scores,
-    agreement,
     balanced,
     come_back,
-    n_seeds,
     n_that_count,
-    score,
-    settings,
+    score_settings,
+    starts_agreement,
 )
-from sampler.calibrated.known_or_new import Propensity
-from sampler.corpus import UNLABELED, Array
+from sampler.calibrated.settings import VARIANTS, all_settings
+from sampler.corpus import Array
 from sampler.hyperparameters import CalibratedHyperparameters
 from sampler.numerics.threads import Threads
-from tests.sampler.calibrated_harness import QUICK, calibrate, easy, four_categories, posed
+from tests.sampler.calibrated_harness import QUICK, calibrate, easy
 
 N_SETTINGS = len(VARIANTS) * len(QUICK.smoothings) * len(QUICK.powers)
 
@@ -74,16 +67,16 @@ def test_starts_agree_by_the_mean_rand_index_of_their_pairs() -> None:
     rng = np.random.default_rng(81)
     partitions = [rng.integers(0, 3, 50) for _ in range(3)] + [np.repeat([0, 1], 25)] * 2
     expected = np.mean([adjusted_rand_score(a, b) for a, b in combinations(partitions, 2)])
-    assert agreement(partitions) == pytest.approx(expected, abs=1e-12)
+    assert starts_agreement(partitions) == pytest.approx(expected, abs=1e-12)
 
 
 def test_a_start_that_leaves_everything_together_agrees_with_none() -> None:
     together, parted = np.zeros(10, int), np.arange(10) % 2
-    assert agreement([together, together]) == 0.0
-    assert agreement([together + 3, parted]) == 0.0
-    assert agreement([parted, parted]) == 1.0
-    assert agreement([parted, parted, together]) == pytest.approx(1 / 3)
-    assert agreement([np.empty(0, int)] * 2) == 0.0
+    assert starts_agreement([together, together]) == 0.0
+    assert starts_agreement([together + 3, parted]) == 0.0
+    assert starts_agreement([parted, parted]) == 1.0
+    assert starts_agreement([parted, parted, together]) == pytest.approx(1 / 3)
+    assert starts_agreement([np.empty(0, int)] * 2) == 0.0
 
 
 def constant(groups: Array) -> list[Array]:
@@ -110,8 +103,8 @@ def test_the_prior_decides_where_nothing_else_does(n_known: int, power_center: f
     """With more known categories its center is nearer to 0."""
     hyperparameters = replace(QUICK, power_center=power_center, power_weight=0.1, n_settings=6)
     labels = np.repeat(np.arange(n_known), 5)
-    scores = score(constant(labels), labels, n_known, constant(np.arange(8) % 3), hyperparameters)
-    kept = [settings(hyperparameters)[s] for s in np.flatnonzero(scores.weight)]
+    scores = score_settings(constant(labels), labels, n_known, constant(np.arange(8) % 3), hyperparameters)
+    kept = [all_settings(hyperparameters)[s] for s in np.flatnonzero(scores.weight)]
     assert {k.power for k in kept} == {expected}
     assert {(k[:2], k.smoothing) for k in kept} == {(variant, beta) for variant in VARIANTS for beta in (0.4, 0.8)}
     np.testing.assert_array_equal(scores.given_back, scores.given_back[0])
@@ -124,7 +117,7 @@ def test_fewer_than_two_known_categories_tell_nothing(n_known: int) -> None:
     """One category is given back best by a setting that never parts anything."""
     labels = np.zeros(6 * n_known, int)
     for new in (constant(np.arange(4) % 2), constant(np.empty(0, int))):
-        scores = score(constant(labels), labels, n_known, new, QUICK)
+        scores = score_settings(constant(labels), labels, n_known, new, QUICK)
         np.testing.assert_array_equal(scores.given_back, 0.0)
         assert_weights_are_shares(scores, QUICK)
 
@@ -136,12 +129,12 @@ def test_the_setting_that_gives_the_labels_back_wins_and_so_does_the_stable_one(
     for groups in known:
         groups[7] = labels
     unstable = [rng.integers(0, 3, (N_SETTINGS, 40)) for _ in range(2)]
-    scores = score(known, labels, 3, unstable, no_prior)
+    scores = score_settings(known, labels, 3, unstable, no_prior)
     assert scores.given_back[7] == pytest.approx(1.0) and scores.weight[7] == pytest.approx(1.0)
     stable = [groups.copy() for groups in unstable]
     for groups in stable:
         groups[4] = np.arange(40) % 3
-    scores = score(constant(labels), labels, 3, stable, no_prior)
+    scores = score_settings(constant(labels), labels, 3, stable, no_prior)
     assert scores.stability[4] == pytest.approx(1.0) and scores.weight[4] == pytest.approx(1.0)
 
 
@@ -150,45 +143,8 @@ def test_weights_are_shares_of_the_best_settings(window: float) -> None:
     rng = np.random.default_rng(83)
     labels, hyperparameters = np.repeat([0, 1], 30), replace(QUICK, score_window=window, score_scale=0.1, n_settings=8)
     known = [np.where(rng.random((N_SETTINGS, 60)) < 0.95, labels, 1 - labels) for _ in range(2)]
-    scores = score(known, labels, 2, constant(np.arange(9) % 2), hyperparameters)
+    scores = score_settings(known, labels, 2, constant(np.arange(9) % 2), hyperparameters)
     assert_weights_are_shares(scores, hyperparameters)
-
-
-def test_the_sides_part_the_documents_that_have_a_word() -> None:
-    labels = np.array([0, 1, UNLABELED, UNLABELED, UNLABELED, 1], np.int32)
-    bags = bag(posed([[0, 1], [], [2, 5, 5], [], [4, 7], [1]], labels.tolist(), 2))
-    known = np.array([1.0, 1.0, 0.5, 0.9, 0.49, 1.0], np.float32)
-    learned = Propensity(0.5, known, np.zeros(6, np.int32))
-    sides = [granularity.side(number, bags, learned, QUICK, 1) for number in (KNOWN, NEW)]
-    assert [side.documents.tolist() for side in sides] == [[0, 2, 5], [4]]
-    assert granularity.labeled_of(sides[KNOWN], labels).tolist() == [0, 2]
-    for side in sides:
-        assert side.bags.n_words == np.unique(side.bags.words).size
-        np.testing.assert_array_equal(side.entries, np.flatnonzero(np.isin(bags.document, side.documents)))
-
-
-def test_atoms_of_a_start_are_three_a_known_category_but_for_three_documents_each() -> None:
-    assert n_seeds(1_000, 2, QUICK) == 12 and n_seeds(1_000, 30, QUICK) == 90
-    assert n_seeds(12, 30, QUICK) == 4 and n_seeds(2, 1, QUICK) == 1 == n_seeds(1, 0, QUICK)
-
-
-def test_settings_stand_in_the_order_of_the_groups_that_they_made() -> None:
-    """The lowest power begins anew under every smoothing: asked for alone it gives the same groups."""
-    corpus = four_categories().corpus
-    with Threads() as threads:
-        part = calibrate(corpus, threads)[2].new_side
-        unsorted = replace(QUICK, powers=(2.0, 0.0, 1.0))
-        for weighting, has_background in VARIANTS:
-            values = effective_counts(bag(corpus), weighting, QUICK.effective_length)[part.entries]
-            groups = granularity.group_side(part, values, has_background, 2, unsorted, (3, 1), threads)
-            own = [s for s in settings(unsorted) if (s.weighting, s.has_background) == (weighting, has_background)]
-            assert groups.shape == (len(own), part.documents.size)
-            for setting, found in zip(own, groups, strict=True):
-                if setting.power == 0.0:
-                    alone = replace(QUICK, smoothings=(setting.smoothing,), powers=(0.0,))
-                    expected = granularity.group_side(part, values, has_background, 2, alone, (3, 1), threads)
-                    np.testing.assert_array_equal(found, expected[0])
-        assert len(settings(unsorted)) == N_SETTINGS and settings(unsorted) == settings(QUICK)
 
 
 def test_the_known_categories_of_an_easy_corpus_are_given_back_and_the_new_ones_are_stable() -> None:
@@ -196,15 +152,6 @@ def test_the_known_categories_of_an_easy_corpus_are_given_back_and_the_new_ones_
         found = calibrate(easy([40, 40, 40, 40], [16, 16, 0, 0]).corpus, threads)[2]
     kept = found.scores.weight > 0
     assert found.scores.given_back[kept].min() > 0.95 and found.scores.stability[kept].min() > 0.95
-
-
-def test_a_side_without_documents_has_groups_of_nothing() -> None:
-    bags = bag(posed([[0, 1], [1]], [0, 0], 1))
-    learned = Propensity(1.0, np.ones(2, np.float32), np.zeros(2, np.int32))
-    part = granularity.side(NEW, bags, learned, QUICK, 1)
-    with Threads() as threads:
-        groups = granularity.group_side(part, np.empty(0, np.float32), False, 1, QUICK, (1, 1), threads)
-    assert part.documents.size == 0 and groups.shape == (N_SETTINGS // len(VARIANTS), 0)
 
 
 def test_known_categories_come_back_as_groups_with_half_of_their_documents_in_common() -> None:

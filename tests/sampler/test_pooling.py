@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from sampler.answers.consensus import Consensus, conclude
+from sampler.answers.consensus import Consensus, consensus_of
 from sampler.answers.pooling import SHARES, Level, Pooled, agreement, pool, verdict
 from sampler.answers.tally import Tally
 from sampler.corpus import NO_CATEGORY, Array, Corpus
@@ -73,7 +73,7 @@ def test_equal_chains_pool_to_what_one_of_them_concludes() -> None:
         tally = tally_of(corpus, draws)
         for n_chains in (1, 3):
             pooled = pool(corpus, [tally] * n_chains)
-            assert_same_answers(pooled.consensus, conclude(corpus, tally))
+            assert_same_answers(pooled.consensus, consensus_of(corpus, tally))
             np.testing.assert_array_equal(pooled.agreement, np.ones((n_chains, n_chains)))
             assert pooled.reference == 0
 

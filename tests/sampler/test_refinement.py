@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from sampler.calibrated.bags import bag
-from sampler.calibrated.refinement import Refined, consensus_of, cooled, fit_temperature, refine
+from sampler.calibrated.bags import word_bags
+from sampler.calibrated.refinement import Refined, consensus_of_refined, cooled, fit_temperature, refine
 from sampler.corpus import NO_CATEGORY, UNLABELED, Array, Corpus
 from sampler.numerics.threads import Threads
 from tests.sampler.calibrated_harness import QUICK, easy, posed
@@ -19,7 +19,7 @@ def refined(corpus: Corpus, category: Array, n_categories: int, n_refinements: i
     """The categories of a corpus after some rounds."""
     hyperparameters = replace(QUICK, n_refinements=n_refinements)
     with Threads(n_threads) as threads:
-        return refine(bag(corpus), corpus.labels, category, n_categories, hyperparameters, 1, threads)
+        return refine(word_bags(corpus), corpus.labels, category, n_categories, hyperparameters, 1, threads)
 
 
 def test_wrong_categories_of_a_few_documents_are_put_right() -> None:
@@ -63,7 +63,7 @@ def test_a_new_category_that_loses_its_documents_is_gone() -> None:
     category[[90, 100]] = 3
     found = refined(given.corpus, category, 4)
     np.testing.assert_array_equal(found.category, given.truth)
-    consensus, column = consensus_of(found, given.corpus.labels, 2)
+    consensus, column = consensus_of_refined(found, given.corpus.labels, 2)
     assert consensus.n_categories == 3
     np.testing.assert_array_equal(column, [0, 1, 2])
 
@@ -77,7 +77,7 @@ def test_documents_without_words_have_no_category() -> None:
     found = refined(corpus, np.append(given.truth, [NO_CATEGORY, NO_CATEGORY]), 2)
     np.testing.assert_array_equal(found.category, [*given.truth, NO_CATEGORY, NO_CATEGORY])
     np.testing.assert_array_equal(found.probability[40:], 0.0)
-    consensus, _ = consensus_of(found, corpus.labels, 1)
+    consensus, _ = consensus_of_refined(found, corpus.labels, 1)
     assert consensus.category[40:].tolist() == [0, NO_CATEGORY]  # a label is a label
     assert consensus.probability[40] == 1.0 and np.isnan(consensus.probability[41])
     assert consensus.runner_up[40:].tolist() == [NO_CATEGORY, NO_CATEGORY]
@@ -87,7 +87,7 @@ def test_no_category_at_all_is_an_answer() -> None:
     """Documents without a word, none of them labeled."""
     corpus = posed([[]] * 3, [UNLABELED] * 3, 0)
     found = refined(corpus, np.full(3, NO_CATEGORY), 0)
-    consensus, column = consensus_of(found, corpus.labels, 0)
+    consensus, column = consensus_of_refined(found, corpus.labels, 0)
     assert consensus.n_categories == 0 == column.size
     np.testing.assert_array_equal(consensus.category, NO_CATEGORY)
     assert np.isnan(consensus.probability).all()
@@ -165,7 +165,7 @@ def test_answers_are_in_the_order_of_size_and_have_the_next_best_category() -> N
     )
     labels = np.array([0, -1, -1, -1, -1, -1, 1])
     found = Refined(np.array([0, 2, 4, 4, 0, NO_CATEGORY, 1], np.int32), probability, 1.0)
-    consensus, column = consensus_of(found, labels, 2)
+    consensus, column = consensus_of_refined(found, labels, 2)
     np.testing.assert_array_equal(column, [0, 1, 4, 2])  # two documents before one
     assert consensus.n_categories == 4
     np.testing.assert_array_equal(consensus.category, [0, 3, 2, 2, 0, NO_CATEGORY, 1])
@@ -180,9 +180,9 @@ def test_answers_are_in_the_order_of_size_and_have_the_next_best_category() -> N
 
 def test_known_categories_stay_without_a_document_and_one_alone_has_no_runner_up() -> None:
     found = Refined(np.zeros(2, np.int32), np.array([[0.8, 0.15, 0.05]] * 2, np.float32), 1.0)
-    consensus, column = consensus_of(found, np.array([UNLABELED, 0]), 2)
+    consensus, column = consensus_of_refined(found, np.array([UNLABELED, 0]), 2)
     assert consensus.n_categories == 2 and column.tolist() == [0, 1]
     assert consensus.runner_up.tolist() == [1, NO_CATEGORY]
-    alone, column = consensus_of(found, np.array([UNLABELED, 0]), 1)
+    alone, column = consensus_of_refined(found, np.array([UNLABELED, 0]), 1)
     assert alone.n_categories == 1 and column.tolist() == [0] and alone.runner_up.tolist() == [NO_CATEGORY, NO_CATEGORY]
     assert np.isnan(alone.runner_up_probability).all()

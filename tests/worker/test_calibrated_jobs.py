@@ -323,13 +323,13 @@ def test_results_come_back_from_their_rows_up_to_the_first_gap(database: Databas
 def test_the_figures_of_chains_are_their_agreement_and_what_their_draws_are_worth() -> None:
     noise = np.random.default_rng(1).normal(size=(2, 400))
     traces = {"noise": noise, "apart": np.array([[1.0] * 400, [2.0] * 400]), "short": noise[:, :3]}
-    told = models.figures([[1.0, 0.25], [0.25, 1.0]], traces)
+    told = models.figures(np.array([[1.0, 0.25], [0.25, 1.0]]), traces)
     assert told["mean_agreement"] == 0.25
     assert told["r_hat"]["noise"] == pytest.approx(1.0, abs=0.02)  # four standard errors of 800 draws
     assert told["effective_size"]["noise"] == pytest.approx(800, rel=0.25)
     assert (told["r_hat"]["apart"], told["effective_size"]["apart"]) == (float("inf"), 0.0)
     assert (told["r_hat"]["short"], told["effective_size"]["short"]) == (None, None)
-    assert models.figures([[1.0]], {})["mean_agreement"] is None
+    assert models.figures(np.eye(1), {})["mean_agreement"] is None
 
 
 def test_numbers_that_json_does_not_know_are_stored_as_null() -> None:

@@ -6,7 +6,17 @@ from scipy.optimize import approx_fprime
 from scipy.special import log_softmax, softmax
 from sklearn.linear_model import LogisticRegression
 
-from sampler.calibrated.logistic_regression import Rows, cross_fit, folds, loss, no_weights, penalties, with_indicators
+from sampler.calibrated.bags import Rows
+from sampler.calibrated.logistic_regression import (
+    Examples,
+    Targets,
+    cross_fit,
+    folds,
+    loss,
+    no_weights,
+    penalties,
+    with_indicators,
+)
 from sampler.corpus import Array
 from sampler.numerics.threads import Threads, lowered
 
@@ -80,7 +90,7 @@ def test_the_loss_and_its_gradient_are_those_of_finite_differences(
     gradient = np.empty_like(weights)
     told = target[documents]
     given = penalties(told, n_targets, penalty, balance)
-    value = loss(*rows[:3], documents, told, n_targets, given, weights, gradient, lowered())
+    value = loss(rows, Examples(documents, told, given), weights, gradient, lowered())
     given = (dense(rows)[documents], told, each(told, penalty, balance, n_targets))
     assert value == pytest.approx(objective(some.ravel(), *given), rel=FLOAT32)
     # Forward differences with a step of 1e-6 err by 5e-7 of the curvature, which is below 10 x 75 documents.
@@ -103,7 +113,7 @@ def test_a_fit_is_the_optimum_of_scikit_learn(penalty: float, balance: float, n_
     # Of two folds none is in the first: its fit learns from all documents and judges none.
     weights, fold = no_weights(rows, n_targets, 2), np.ones(N_DOCUMENTS, np.int64)
     with Threads() as threads:
-        cross_fit(rows, target, n_targets, fold == 1, fold, penalty, balance, weights, threads)
+        cross_fit(rows, Targets(target, n_targets, fold == 1, penalty, balance), fold, weights, threads)
     given = each(target, penalty, balance, n_targets)
     fit, best = weights[0, :, :n_targets].astype(float), optimum(matrix, target, given)
     lowest, reached = (objective(w.ravel(), matrix, target, given) for w in (best, fit))
@@ -117,7 +127,7 @@ def test_a_fit_is_the_optimum_of_scikit_learn(penalty: float, balance: float, n_
 def fitted(rows: Rows, target: Array, trained: Array, fold: Array, threads: Threads, balance: float = 0.5) -> Array:
     """float32[D, T]: cross-fitted from no weights, with C = 1."""
     weights = no_weights(rows, N_TARGETS, int(fold.max()) + 1)
-    return cross_fit(rows, target, N_TARGETS, trained, fold, 1.0, balance, weights, threads)
+    return cross_fit(rows, Targets(target, N_TARGETS, trained, 1.0, balance), fold, weights, threads)
 
 
 def test_each_document_is_judged_by_the_fit_without_its_fold() -> None:
@@ -143,9 +153,8 @@ def test_no_target_touches_the_probabilities_of_its_own_document() -> None:
 
         def twice(given: Array) -> tuple[Array, Array]:
             weights = no_weights(rows, N_TARGETS, 5)
-            first, second = (
-                cross_fit(rows, given, N_TARGETS, trained, fold, 10.0, 0.5, weights, threads) for _ in range(2)
-            )
+            targets = Targets(given, N_TARGETS, trained, 10.0, 0.5)
+            first, second = (cross_fit(rows, targets, fold, weights, threads) for _ in range(2))
             return first, second
 
         before = twice(target)
@@ -173,8 +182,8 @@ def test_a_fit_that_goes_on_from_weights_comes_to_the_same_optimum() -> None:
     target, fold = random_targets(rows), folds(N_DOCUMENTS, 3, 3, 0)
     trained, weights = np.ones(N_DOCUMENTS, bool), no_weights(rows, N_TARGETS, 3)
     with Threads() as threads:
-        cross_fit(rows, random_targets(rows, seed=55), N_TARGETS, trained, fold, 1.0, 0.5, weights, threads)
-        found = cross_fit(rows, target, N_TARGETS, trained, fold, 1.0, 0.5, weights, threads)
+        for given in (random_targets(rows, seed=55), target):
+            found = cross_fit(rows, Targets(given, N_TARGETS, trained, 1.0, 0.5), fold, weights, threads)
         expected = fitted(rows, target, trained, fold, threads)
     np.testing.assert_allclose(found, expected, atol=0.05)
 

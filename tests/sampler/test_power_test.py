@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from sampler.answers.consensus import Consensus
+from sampler.answers.pooling import Verdict
 from sampler.calibrated import power_test, steps
-from sampler.calibrated.conclusion import Audit, Conclusion
+from sampler.calibrated.conclusion import Audit, CalibratedConclusion
 from sampler.calibrated.power_test import hide, power_step
+from sampler.calibrated.prepared import PreparedCorpus
 from sampler.corpus import NO_CATEGORY, UNLABELED, Array, Corpus, validate
 from sampler.numerics.threads import Threads
 from tests.sampler.calibrated_harness import QUICK, Posed, easy, posed
@@ -19,8 +21,8 @@ SEED = 3
 def result_of(corpus: Corpus, category: int, n_threads: int = 1) -> dict[str, Array]:
     """The result of the power test for a category."""
     with Threads(n_threads) as threads:
-        runs = [steps.atom_run(corpus, QUICK, SEED, n, threads) for n in range(steps.n_atom_runs(QUICK))]
-        return power_step(corpus, QUICK, SEED, runs, category, threads)
+        prepared = PreparedCorpus(corpus, QUICK, SEED)
+        return power_step(prepared, steps.all_atom_runs(prepared, threads), category, threads)
 
 
 def with_a_twin() -> Posed:
@@ -82,7 +84,7 @@ def test_a_category_of_documents_without_a_word_is_neither_found_nor_taken() -> 
     }  # fmt: skip
 
 
-def concluded(category: list[int], doubted: dict[int, tuple[float, int, float]]) -> Conclusion:
+def concluded(category: list[int], doubted: dict[int, tuple[float, int, float]]) -> CalibratedConclusion:
     """An answer: each document's category, and by labeled document what its audit says of it."""
     found, nan = np.array(category), np.full(len(category), np.nan)
     audit = Audit(
@@ -92,7 +94,7 @@ def concluded(category: list[int], doubted: dict[int, tuple[float, int, float]])
         np.array([probability for _, _, probability in doubted.values()]),
     )
     consensus = Consensus(int(found.max()) + 1, found, nan, np.full(found.size, NO_CATEGORY), nan)
-    return Conclusion(consensus, nan, np.empty(0), {}, audit)
+    return CalibratedConclusion(consensus, nan, np.empty(0), np.eye(1), Verdict("mixed", ()), 1.0, audit)
 
 
 def test_documents_of_other_labels_that_look_like_a_new_category_count_against_it() -> None:

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from sklearn.isotonic import IsotonicRegression
 
-from sampler.calibrated.bags import bag
-from sampler.calibrated.known_or_new import Propensity, calibrated, labeling_rate, propensity, trained_on
+from sampler.calibrated.bags import word_bags
+from sampler.calibrated.known_or_new import Propensity, label_chances, labeling_rate, propensity, trained_on
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.numerics.threads import Threads
 from tests.sampler.calibrated_harness import QUICK, easy, posed
@@ -23,7 +23,7 @@ def learned(
     """The propensities of a corpus, from its words and these atoms."""
     given = replace(QUICK, balance=balance)
     with Threads(n_threads) as threads:
-        return propensity(bag(corpus), corpus.labels, corpus.n_known, atoms or [], given, seed, threads)
+        return propensity(word_bags(corpus), corpus.labels, corpus.n_known, atoms or [], given, seed, threads)
 
 
 class Told(NamedTuple):
@@ -172,10 +172,10 @@ def test_levels_of_many_documents_are_calibrated_as_by_isotonic_regression() -> 
     score = rng.permutation(np.repeat(np.arange(15) / 14.0, 40))
     is_labeled = rng.random(600) < score**2 * 0.8
     expected = IsotonicRegression(out_of_bounds="clip").fit(score, is_labeled).predict(score)
-    np.testing.assert_allclose(calibrated(score, is_labeled, np.ones(600, bool)), expected, atol=1e-9)
+    np.testing.assert_allclose(label_chances(score, is_labeled, np.ones(600, bool)), expected, atol=1e-9)
     more = np.concatenate([score, [-3.0, 5.0, 0.5]])
     counts = np.arange(603) < 600
-    found = calibrated(more, np.append(is_labeled, [True] * 3), counts)
+    found = label_chances(more, np.append(is_labeled, [True] * 3), counts)
     np.testing.assert_allclose(found[:600], expected, atol=1e-9)
     np.testing.assert_allclose(found[600:602], [expected.min(), expected.max()], atol=1e-9)
 
@@ -184,7 +184,7 @@ def test_equal_scores_have_the_chance_of_their_labeled_share_in_any_order() -> N
     """Where the labeled ones stand in the corpus tells nothing."""
     everyone = np.ones(200, bool)
     for is_labeled in (np.arange(200) >= 150, np.arange(200) < 50, np.arange(200) % 4 == 0):
-        np.testing.assert_allclose(calibrated(np.full(200, 0.3), is_labeled, everyone), 0.25, atol=1e-12)
+        np.testing.assert_allclose(label_chances(np.full(200, 0.3), is_labeled, everyone), 0.25, atol=1e-12)
 
 
 def test_calibrated_scores_rise_and_a_few_low_ones_are_not_surely_without_a_label() -> None:
@@ -193,7 +193,7 @@ def test_calibrated_scores_rise_and_a_few_low_ones_are_not_surely_without_a_labe
     for n in (1, 2, 7, 30, 400):
         score, is_labeled = rng.random(n), rng.random(n) < 0.4
         is_labeled[np.argsort(score)[: min(n // 4, 3)]] = False
-        found = calibrated(score, is_labeled, np.ones(n, bool))
+        found = label_chances(score, is_labeled, np.ones(n, bool))
         assert (np.diff(found[np.argsort(score)]) >= 0).all()
         assert found.min() >= 0.0 and found.max() <= 1.0
         assert n < 20 or found.min() > 0.0

@@ -1,0 +1,92 @@
+"""What the steps of a leg make of one corpus again and again: made when it is first asked for, and then kept."""
+
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from sampler.calibrated.atoms import seed_atoms
+from sampler.calibrated.bags import WordBags, effective_counts, inverse_frequency, select, tf_idf, word_bags
+from sampler.calibrated.known_or_new import Propensity
+from sampler.calibrated.sides import Address, Side, seed_side, side_of
+from sampler.corpus import Array, Corpus
+from sampler.hyperparameters import CalibratedHyperparameters
+from sampler.numerics import streams
+from sampler.numerics.streams import Step
+from sampler.numerics.threads import Threads
+
+
+class Sample(NamedTuple):
+    """The documents that the atoms of the whole corpus are sought in."""
+
+    documents: Array  # int64[n]
+    bags: WordBags
+    entries: Array  # int64[E'], of the bags among those of all documents
+
+
+class PreparedCorpus:
+    """A corpus with the constants and the seed of one calibrated job, and its bags.
+
+    Whatever is kept follows from these alone, so it saves time and changes nothing. Beside the bags that is little: the
+    sides have no more documents than the sample.
+    """
+
+    def __init__(self, corpus: Corpus, hyperparameters: CalibratedHyperparameters, seed: int) -> None:
+        self.corpus, self.hyperparameters, self.seed = corpus, hyperparameters, seed
+        self.sides: dict[int, Side] = {}
+        self.sample_seeds: Array | None = None
+        self.seeds_of_sides: dict[tuple[int, Address], Array] = {}
+
+    def relabeled(self, corpus: Corpus) -> "PreparedCorpus":
+        """The same words under other labels; the bags are not made again."""
+        other = PreparedCorpus(corpus, self.hyperparameters, self.seed)
+        other.bags, other.inverse_frequency = self.bags, self.inverse_frequency
+        return other
+
+    @cached_property
+    def bags(self) -> WordBags:
+        """All documents."""
+        return word_bags(self.corpus)
+
+    @cached_property
+    def inverse_frequency(self) -> Array:
+        """float64[V], see `bags.inverse_frequency`."""
+        return inverse_frequency(self.bags)
+
+    def values(self, weighting: int) -> Array:
+        """float32[E]: effective counts of all documents. Not kept: they take as much room as the bags."""
+        return effective_counts(
+            self.bags, weighting, self.hyperparameters.effective_length, self.inverse_frequency
+        )  # fmt: skip
+
+    @cached_property
+    def sample(self) -> Sample:
+        """Documents that have a word."""
+        documents = np.flatnonzero(~self.bags.is_empty)
+        drawn = streams.chosen(documents, self.hyperparameters.sample_size, self.seed, Step.SAMPLE)
+        return Sample(drawn, *select(self.bags, drawn))
+
+    def seeds(self, threads: Threads) -> Array:
+        """int32[n]: the atoms that the sample starts from, whatever the weighting."""
+        if self.sample_seeds is None:
+            size, bags = self.sample.documents.size, self.sample.bags
+            n_atoms = max(min(max(self.hyperparameters.n_atoms, int(size**0.5)), size // 3), 1)
+            key = streams.stream(self.seed, 0, 0, Step.ATOM_SEEDS)
+            self.sample_seeds = seed_atoms(bags, tf_idf(bags), n_atoms, key, threads)
+        return self.sample_seeds
+
+    def side(self, number: int, learned: Propensity) -> Side:
+        """The known or the new side; what is learned is the same in all steps of a calibration."""
+        if number not in self.sides:
+            self.sides[number] = side_of(
+                number, self.bags, self.inverse_frequency, learned, self.hyperparameters, self.seed
+            )  # fmt: skip
+        return self.sides[number]
+
+    def side_seeds(self, number: int, learned: Propensity, address: Address, threads: Threads) -> Array:
+        """int32[n]: the atoms that a start of a side begins with, whatever the variant."""
+        key = (number, address)
+        if key not in self.seeds_of_sides:
+            side, n_known = self.side(number, learned), self.corpus.n_known
+            self.seeds_of_sides[key] = seed_side(side, n_known, self.hyperparameters, address, threads)
+        return self.seeds_of_sides[key]
