@@ -19,7 +19,7 @@ from app.http.main import create_app
 from sampler.archive import pack
 from sampler.corpus import UNLABELED, Corpus
 from worker import encodings
-from worker.corpus_files import CorpusFiles
+from worker.corpus_cache import CorpusCache
 
 NEW_TABLES = (
     "workers",
@@ -247,7 +247,7 @@ def test_encodings_are_cut_into_parts_and_put_together_again(database_url: str, 
     db.migrate(database_url)
     job = Job(corpus_id="11111111-2222-4333-8444-555555555555", corpus_version=1, settings={"text": {}})
     with database.readers.begin() as session:
-        stored = encodings.load(session, job, CorpusFiles(tmp_path / "encodings", 2**30))
+        stored = encodings.load(session, job, CorpusCache(tmp_path / "encodings", 2**30))
     np.testing.assert_equal((stored.corpus, stored.document_ids), (corpus, document_ids))
     damaged = Job(corpus_id=job.corpus_id, corpus_version=2, settings=job.settings)
     with database.readers.begin() as session:

@@ -15,7 +15,7 @@ from worker import encodings, store
 from worker.corpus_file import CorpusFileError
 from worker.encodings import Draft
 from worker.leg import NO_ROOM, Leg, Stopped
-from worker.store import Rows, Stored
+from worker.store import Stored
 
 logger = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ def encode(leg: Leg) -> list[int]:
     if not is_there:
         store_encoding(leg)
     check_usable(leg, stored_corpus(leg).corpus)
-    return leg.write(partial(save_encode, leg))
+    return leg.end(lambda session: encodings.point_to(session, leg.job))
 
 
 def check_usable(leg: Leg, corpus: Corpus) -> None:
@@ -42,10 +42,10 @@ def store_encoding(leg: Leg) -> None:
     draft = encoded_documents(leg)
     encoding_id = leg.write(partial(begin_encoding, leg, draft))
     for rows in encodings.part_rows(encoding_id, draft):
-        goes_on = leg.write(partial(save_parts, leg, rows))
+        goes_on = leg.save(partial(encodings.save_parts, rows=rows))
         if not goes_on or leg.must_stop():
             raise Stopped(f"job {leg.job.id}: after part {rows[-1]['number']} of the encoding")
-    leg.write(partial(complete_encoding, leg, encoding_id, draft))
+    leg.save(lambda session: encodings.complete(session, encoding_id, draft))
 
 
 def encoded_documents(leg: Leg) -> Draft:
@@ -63,28 +63,8 @@ def encoded_documents(leg: Leg) -> Draft:
 
 def begin_encoding(leg: Leg, draft: Draft, session: Session) -> int:
     """Make the encoding's row; returns its id."""
-    leg.saved(session)
+    leg.record_progress(session)
     return encodings.begin(session, leg.job, draft)
-
-
-def save_parts(leg: Leg, rows: Rows, session: Session) -> bool:
-    """Save some parts; False if the run is over."""
-    goes_on = leg.saved(session)
-    encodings.save_parts(session, rows)
-    return goes_on
-
-
-def complete_encoding(leg: Leg, encoding_id: int, draft: Draft, session: Session) -> None:
-    """Declare the encoding whole."""
-    leg.saved(session)
-    encodings.complete(session, encoding_id, draft)
-
-
-def save_encode(leg: Leg, session: Session) -> list[int]:
-    """Point the job to its encoding; returns the units that are ready now."""
-    next_units = leg.finish(session)
-    encodings.point_to(session, leg.job)
-    return next_units
 
 
 def stored_corpus(leg: Leg) -> Stored:

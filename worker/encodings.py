@@ -18,8 +18,8 @@ from app.core.tables import Encoding, EncodingPart, Job
 from sampler.corpus import Corpus
 from sampler.text import Encoded
 from worker import corpus_file
+from worker.corpus_cache import CorpusCache
 from worker.corpus_file import Arrays, CorpusFileError
-from worker.corpus_files import CorpusFiles
 from worker.store import Names, Rows, Stored, canonical
 
 PARTS_AT_ONCE = 4  # a transaction: while it lasts, no other can write to SQLite
@@ -118,7 +118,7 @@ def point_to(session: Session, job: Job) -> None:
     session.execute(update(Job).where(Job.id == job.id).values(encoding_id=find(session, job)))
 
 
-def load(session: Session, job: Job, files: CorpusFiles) -> Stored:
+def load(session: Session, job: Job, files: CorpusCache) -> Stored:
     """The corpus of the job, mapped from the local file, which is written first if it is not there.
 
     Raises CorpusFileError if what is stored is damaged.

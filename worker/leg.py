@@ -14,7 +14,7 @@ from app.core.db import AWAY, Database, is_away
 from app.core.settings import Settings
 from app.core.tables import Job, Unit
 from sampler.numerics.threads import Threads
-from worker.corpus_files import CorpusFiles
+from worker.corpus_cache import CorpusCache
 from worker.heartbeat import Heartbeat
 
 logger = logging.getLogger(__name__)
@@ -31,6 +31,10 @@ class Stopped(Exception):
 
 class DatabaseAway(Exception):
     """The database does not answer, is locked, or its disk is full."""
+
+
+def nothing(session: Session) -> None:
+    """Save nothing but the progress."""
 
 
 @dataclass(frozen=True)
@@ -50,10 +54,10 @@ class Leg:
         return str(self.unit.token)
 
     @property
-    def files(self) -> CorpusFiles:
+    def files(self) -> CorpusCache:
         """Where this host keeps encoded corpora."""
         kept = self.settings.min_free_bytes // 2  # as that of workers' writes, see `app.core.disk`
-        return CorpusFiles(self.settings.encodings, self.settings.max_encodings_bytes, kept)
+        return CorpusCache(self.settings.encodings, self.settings.max_encodings_bytes, kept)
 
     @property
     def seconds(self) -> float:
@@ -119,23 +123,44 @@ class Leg:
             pass  # nobody could read it
         time.sleep(self.settings.save_seconds)
 
-    def saved(self, session: Session, **progress: Any) -> bool:
-        """Fence a write and note the progress; False if the run is over."""
+    def save(self, work: Callable[[Session], object] = nothing, **progress: Any) -> bool:
+        """Save something in one transaction with the unit's progress, fenced by the lease; False if the run is over.
+
+        Waits as `write` does.
+        """
+
+        def fenced(session: Session) -> bool:
+            goes_on = self.record_progress(session, **progress)
+            work(session)
+            return goes_on
+
+        return self.write(fenced)
+
+    def record_progress(self, session: Session, **progress: Any) -> bool:
+        """Fence a write and record the unit's progress; False if the run is over."""
         nothing = {"n_sweeps": self.unit.n_sweeps, "n_categories": None, "sweeps_per_second": None}
         present = {**nothing, "seconds": self.seconds, **progress}
         return leases.saved(session, self.unit.id, self.token, self.settings.lease_seconds, **present)
 
-    def finish(self, session: Session) -> list[int]:
-        """End the unit; returns the units that call for workers now."""
-        return leases.finish(session, self.unit.id, self.token, self.seconds)
+    def end(self, work: Callable[[Session], object] = nothing) -> list[int]:
+        """End the unit, and save its last results with it; returns the units that call for workers now."""
 
-    def release(self, session: Session) -> list[int]:
+        def finish(session: Session) -> list[int]:
+            next_units = leases.finish(session, self.unit.id, self.token, self.seconds)
+            work(session)
+            return next_units
+
+        return self.write(finish)
+
+    def give_back(self) -> list[int]:
         """End the leg before its unit is done; returns the unit, if its run goes on."""
-        return [self.unit.id] if leases.release(session, self.unit.id, self.token) else []
+        is_due = self.write(lambda session: leases.release(session, self.unit.id, self.token))
+        return [self.unit.id] if is_due else []
 
-    def fail(self, session: Session, error: Exception) -> None:
+    def fail(self, error: Exception) -> None:
         """Fail the run with the reason."""
-        leases.fail(session, self.unit.id, self.token, reason_of(self.unit.kind, error))
+        reason = reason_of(self.unit.kind, error)
+        self.write(lambda session: leases.fail(session, self.unit.id, self.token, reason))
 
 
 def reason_of(kind: str, error: Exception) -> str:

@@ -7,8 +7,7 @@ import hashlib
 import logging
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy.orm import Session
 
@@ -100,16 +99,17 @@ def run_steps(leg: Leg) -> list[int]:
         digest = digest_of(steps, results)
         first_work_at = time.monotonic()
         if len(results) > leg.unit.n_sweeps:  # another job has been here
-            leg.write(partial(note, leg, steps, len(results), digest))
+            leg.save(n_sweeps=len(results), n_steps=steps.n_steps, digest=digest)
         while len(results) < steps.n_steps:
             result = steps.make(results, threads)
             results.append(result)
             digest = next_digest(digest, result)
-            goes_on = leg.write(partial(save, leg, steps, len(results), digest, result))
+            progress = {"n_sweeps": len(results), "n_steps": steps.n_steps, "digest": digest}
+            goes_on = save_step(leg, steps, results, **progress)
             is_over = not goes_on or leg.is_over(first_work_at)
             if is_over and len(results) < steps.n_steps:
-                return leg.write(leg.release)
-    return leg.write(leg.finish)
+                return leg.give_back()
+    return leg.end()
 
 
 def begun(session: Session, leg: Leg, kind: str, corpus: Corpus) -> tuple[Steps, list[Arrays]]:
@@ -145,27 +145,14 @@ def make_again(leg: Leg, kind: str, corpus: Corpus, threads: Threads) -> None:
     steps, results = mended(leg, kind, corpus, threads, lambda session: begun(session, leg, kind, corpus))
     while len(results) < steps.n_steps:
         results.append(steps.make(results, threads))
-        if not leg.write(partial(save_again, leg, steps, len(results), results[-1])) or leg.must_stop():
+        if not save_step(leg, steps, results) or leg.must_stop():
             raise Stopped(f"job {leg.job.id}: while steps of {kind} were done again")
 
 
-def save_again(leg: Leg, steps: Steps, n_done: int, result: Arrays, session: Session) -> bool:
-    """Save the result of a step of another unit; False if the run is over."""
-    goes_on = leg.saved(session)
-    step_rows.save(session, steps.table, steps.key, n_done - 1, result)
-    return goes_on
-
-
-def note(leg: Leg, steps: Steps, n_done: int, digest: str, session: Session) -> bool:
-    """Note how many steps are done; False if the job is over."""
-    return leg.saved(session, n_sweeps=n_done, n_steps=steps.n_steps, digest=digest)
-
-
-def save(leg: Leg, steps: Steps, n_done: int, digest: str, result: Arrays, session: Session) -> bool:
-    """Save the last step's result; False if the job is over."""
-    goes_on = note(leg, steps, n_done, digest, session)
-    step_rows.save(session, steps.table, steps.key, n_done - 1, result)
-    return goes_on
+def save_step(leg: Leg, steps: Steps, results: Sequence[Arrays], **progress: Any) -> bool:
+    """Save the result of the last step; False if the run is over."""
+    number, result = len(results) - 1, results[-1]
+    return leg.save(lambda session: step_rows.save(session, steps.table, steps.key, number, result), **progress)
 
 
 def digest_of(steps: Steps, results: Sequence[Arrays]) -> str:

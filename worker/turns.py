@@ -9,7 +9,7 @@ from app.core import leases
 from app.core.db import AWAY, Database, is_away
 from app.core.leases import Free
 from app.core.settings import Settings
-from worker import legs
+from worker import runner
 from worker.leg import told
 
 logger = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ def work(database: Database, settings: Settings, leaving: Callable[[], bool]) ->
             break
         if unit.job_id != turn_of or time.monotonic() >= turn_ends:
             turn_of, turn_ends = unit.job_id, time.monotonic() + settings.leg_seconds
-        ready = legs.run(database, settings, unit.unit_id, leaving)
+        ready = runner.run(database, settings, unit.unit_id, leaving)
         n_legs += 1
         # This worker goes on to one of them itself.
         queue.wake(database.sessions, ready if leaving() else ready[1:])

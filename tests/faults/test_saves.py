@@ -14,7 +14,7 @@ from app.core.settings import Settings
 from app.core.tables import Checkpoint, Draw, Unit
 from tests.waits import PATIENCE
 from tests.worker import jobs
-from worker import legs, store
+from worker import runner, store
 
 FOREVER = 60.0  # seconds of a lease
 SHORT = 0.5
@@ -34,7 +34,7 @@ def first_chain(database: Database, settings: Settings, **fields: Any) -> tuple[
 
 def next_chain(database: Database, settings: Settings, corpus_id: str, **fields: Any) -> tuple[str, int]:
     job_id, unit_ids = jobs.submit(database, corpus_id, chains=1, **fields)
-    [chain_unit] = legs.run(database, settings, unit_ids[0], lambda: False)
+    [chain_unit] = runner.run(database, settings, unit_ids[0], lambda: False)
     return job_id, chain_unit
 
 
@@ -116,7 +116,7 @@ def test_a_lease_that_ends_in_the_middle_of_a_save_lets_one_of_both_write(
     one_sweep_a_save = with_changes(settings, lease_seconds=SHORT, heartbeat_seconds=FOREVER, save_seconds=1e-9)
     with ThreadPoolExecutor(1) as pool:
         claiming = pool.submit(claim)
-        assert legs.run(database, one_sweep_a_save, chain_unit, lambda: claimed.wait(timeout=PATIENCE)) == []
+        assert runner.run(database, one_sweep_a_save, chain_unit, lambda: claimed.wait(timeout=PATIENCE)) == []
         n_sweeps = claiming.result()
     assert n_sweeps == 1  # what the slow save wrote, and nothing after it
     with database.readers.begin() as session:
@@ -159,12 +159,12 @@ def test_a_full_disk_makes_a_leg_wait_and_leaves_the_old_checkpoint_whole(
     jobs.run_to_the_end(database, settings, [calm_chain])
     job_id, chain_unit = next_chain(database, settings, jobs.job(database, calm_id).corpus_id, sweeps=150)
     one_sweep_a_leg = with_changes(settings, save_seconds=1e-9, leg_seconds=1e-9)
-    assert legs.run(database, one_sweep_a_leg, chain_unit, lambda: False) == [chain_unit]
+    assert runner.run(database, one_sweep_a_leg, chain_unit, lambda: False) == [chain_unit]
 
     disk = SmallDisk(database.engine)
     one_save_a_leg = with_changes(settings, save_seconds=0.05)
     with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(legs.run, database, one_save_a_leg, chain_unit, lambda: False)
+        running = pool.submit(runner.run, database, one_save_a_leg, chain_unit, lambda: False)
         disk.wait_until_full()
         saved = unit(database, chain_unit).n_sweeps
         checkpoint = newest(database, chain_unit)

@@ -12,7 +12,7 @@ from app.core.db import Database
 from app.core.settings import Settings
 from app.core.tables import Answer, Audit, Category, Checkpoint, Corpus, Document, Draw, Job, Summary, Topic, Unit
 from app.schemas.job_settings import JobIn
-from worker import legs
+from worker import runner
 
 SUBJECTS = {
     "fruit": "apple pear plum cherry peach grape melon quince",
@@ -74,7 +74,7 @@ def run_to_the_end(database: Database, settings: Settings, unit_ids: list[int]) 
     """Run legs as workers would, until none is left; returns how many there were."""
     queue, n_legs = list(unit_ids), 0
     while queue:
-        queue += legs.run(database, settings, queue.pop(0), lambda: False)
+        queue += runner.run(database, settings, queue.pop(0), lambda: False)
         n_legs += 1
     return n_legs
 

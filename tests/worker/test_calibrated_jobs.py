@@ -13,7 +13,7 @@ from app.core.settings import Settings
 from app.core.tables import AtomRun, CalibrationStep, Corpus, Document, Job, Unit
 from sampler.calibrated import steps
 from tests.worker import jobs
-from worker import legs, models, results, step_rows
+from worker import models, results, runner, step_rows
 
 ONE_STEP_A_LEG = {"save_seconds": 1e-9, "leg_seconds": 1e-9}
 N_STEPS = {"atoms": 2, "calibrate": 13}  # weightings; the propensity, and each of two starts, sides and three variants
@@ -51,7 +51,7 @@ def test_a_calibrated_job_finds_the_known_categories_and_the_new_one(
     seen = []
     while unit_ids:
         seen.append(kinds(database, unit_ids))
-        unit_ids = [after for unit_id in unit_ids for after in legs.run(database, settings, unit_id, lambda: False)]
+        unit_ids = [after for unit_id in unit_ids for after in runner.run(database, settings, unit_id, lambda: False)]
     assert seen == [["encode"], ["atoms"], ["calibrate"], ["chain", "chain"], ["conclude"]]
     assert jobs.job(database, job_id).status == "succeeded"
 
@@ -133,14 +133,14 @@ def test_a_cancelled_calibration_stops_after_its_step_and_a_resumed_one_goes_on(
     calm_id, unit_ids = jobs.submit_calibrated(database, corpus_id, sweeps=4)
     jobs.run_to_the_end(database, settings, unit_ids)
     job_id, [encode] = jobs.submit_calibrated(database, corpus_id, sweeps=4)
-    [atoms] = legs.run(database, settings, encode, lambda: False)
-    [calibrate] = legs.run(database, settings, atoms, lambda: False)
+    [atoms] = runner.run(database, settings, encode, lambda: False)
+    [calibrate] = runner.run(database, settings, atoms, lambda: False)
 
-    assert legs.run(database, settings, calibrate, jobs.Asked(False, True)) == [calibrate], "a worker that leaves"
+    assert runner.run(database, settings, calibrate, jobs.Asked(False, True)) == [calibrate], "a worker that leaves"
     with database.sessions.begin() as session:
         assert session.get_one(Unit, calibrate).n_sweeps == 2
         lifecycle.cancel(session, leases.Run(job_id))
-    assert legs.run(database, settings, calibrate, lambda: False) == []
+    assert runner.run(database, settings, calibrate, lambda: False) == []
     with database.sessions.begin() as session:
         _, unit_ids = lifecycle.resume(session, leases.Run(job_id))
     jobs.run_to_the_end(database, settings, unit_ids)
@@ -215,8 +215,8 @@ def test_a_damaged_atom_run_is_made_again_whenever_it_is_needed(database: Databa
     assert jobs.outcome(database, job_id) == jobs.outcome(database, calm_id)
 
     job_id, [encode] = jobs.submit_calibrated(database, corpus_id, sweeps=4, chains=1)
-    [atoms] = legs.run(database, settings, encode, lambda: False)
-    unit_ids = legs.run(database, settings, atoms, lambda: False)
+    [atoms] = runner.run(database, settings, encode, lambda: False)
+    unit_ids = runner.run(database, settings, atoms, lambda: False)
     damage(database)
     jobs.run_to_the_end(database, settings, unit_ids)
     assert jobs.outcome(database, job_id) == jobs.outcome(database, calm_id)
@@ -232,7 +232,7 @@ def test_damaged_steps_are_made_again_for_those_that_follow(
     jobs.run_to_the_end(database, settings, unit_ids)
     job_id, unit_ids = jobs.submit_calibrated(database, corpus_id, sweeps=4, chains=1)
     while unit_ids and kinds(database, unit_ids) != [before]:
-        unit_ids = legs.run(database, settings, unit_ids[0], lambda: False)
+        unit_ids = runner.run(database, settings, unit_ids[0], lambda: False)
     if before == "power":
         with database.sessions.begin() as session:
             _, unit_ids = lifecycle.begin_power_test(session, job_id)

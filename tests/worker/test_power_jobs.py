@@ -13,7 +13,7 @@ from app.core.settings import Settings
 from app.core.tables import PowerStep, Unit
 from tests.app.rows import expire
 from tests.worker import jobs
-from worker import legs, steps
+from worker import runner, steps
 
 
 class Killed(BaseException):
@@ -93,7 +93,7 @@ def test_a_killed_test_loses_one_step_and_ends_with_the_same_digest(
     monkeypatch.setattr(steps, "power_step", die_at_the_second)
     unit_id = begin(database, job_id)
     with pytest.raises(Killed):
-        legs.run(database, settings, unit_id, lambda: False)
+        runner.run(database, settings, unit_id, lambda: False)
     rows, unit = outcome(database, job_id)
     assert (len(rows), unit[:3]) == (1, ("running", 1, 2)), "the step before is kept"
     expire(database, unit_id)
@@ -109,11 +109,11 @@ def test_a_cancelled_test_stops_after_its_step_and_goes_on_when_it_is_resumed(
     database: Database, settings: Settings, job_id: str
 ) -> None:
     unit_id = begin(database, job_id)
-    assert legs.run(database, settings, unit_id, jobs.Asked(True)) == [unit_id], "a worker that leaves"
+    assert runner.run(database, settings, unit_id, jobs.Asked(True)) == [unit_id], "a worker that leaves"
     assert outcome(database, job_id)[1][:3] == ("ready", 1, 2)
     with database.sessions.begin() as session:
         lifecycle.cancel(session, leases.Run(job_id, SideKind.POWER_TEST))
-    assert legs.run(database, settings, unit_id, lambda: False) == []
+    assert runner.run(database, settings, unit_id, lambda: False) == []
     with database.sessions.begin() as session:
         unit_ids = lifecycle.resume(session, leases.Run(job_id, SideKind.POWER_TEST))[1]
     assert unit_ids == [unit_id]

@@ -13,7 +13,7 @@ from app.core.tables import Job, Unit
 from tests.app.legs import claim, finish, release, sampling
 from tests.app.rows import expire, submit
 from tests.worker import jobs
-from worker import leg, legs, turns
+from worker import leg, runner, turns
 
 N_CHAINS = 8
 AN_HOUR = range(0, 3_600, 30)  # seconds: as often as a ready unit calls for a worker
@@ -58,13 +58,13 @@ def test_a_job_without_any_worker_is_waited_for(database: Database) -> None:
 def test_a_leg_gives_way_to_a_job_that_nobody_works_on(database: Database, settings: Settings) -> None:
     corpus_id = jobs.upload(database, jobs.rows())
     large, unit_ids = jobs.submit(database, corpus_id, chains=2, sweeps=100_000)
-    ready = legs.run(database, settings, unit_ids[0], lambda: False)
+    ready = runner.run(database, settings, unit_ids[0], lambda: False)
     newcomer, _ = jobs.submit(database, corpus_id)
     began = time.monotonic()
     forever = settings.model_copy(update={"save_seconds": 0.01, "leg_seconds": 1_000.0})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(leg, "LEAST_SHARE", 0.0)
-        assert legs.run(database, forever, ready[0], lambda: False) == [ready[0]]
+        assert runner.run(database, forever, ready[0], lambda: False) == [ready[0]]
     assert time.monotonic() - began < 60
     free = next_of(database)
     assert free is not None and free.job_id == newcomer

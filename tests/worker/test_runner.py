@@ -3,6 +3,7 @@
 import random
 import shutil
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -21,8 +22,8 @@ from sampler.lbpl_ntm import chain
 from tests.app.rows import NOBODY_LISTENS
 from tests.waits import slowness
 from tests.worker import jobs
-from worker import corpus_file, encode, encodings, legs, results, store, turns
-from worker.corpus_files import CorpusFiles
+from worker import corpus_file, encode, encodings, results, runner, store, turns
+from worker.corpus_cache import CorpusCache
 
 SAVE_AFTER_EVERY_SWEEP = {"save_seconds": 1e-9}
 ONE_SWEEP_A_LEG = {**SAVE_AFTER_EVERY_SWEEP, "leg_seconds": 1e-9}
@@ -114,8 +115,8 @@ def test_an_encoding_is_made_once_for_jobs_with_the_same_text_options(database: 
 def test_an_encode_stores_the_documents_by_key_with_ascending_words(database: Database, settings: Settings) -> None:
     corpus_id = jobs.upload(database, jobs.rows())
     job_id, unit_ids = jobs.submit(database, corpus_id)
-    legs.run(database, settings, unit_ids[0], lambda: False)
-    job, files = jobs.job(database, job_id), CorpusFiles(settings.encodings, settings.max_encodings_bytes)
+    runner.run(database, settings, unit_ids[0], lambda: False)
+    job, files = jobs.job(database, job_id), CorpusCache(settings.encodings, settings.max_encodings_bytes)
     with database.readers.begin() as session:
         corpus, document_ids = encodings.load(session, job, files)
         names = encodings.names(session, job)
@@ -142,7 +143,7 @@ def test_an_encode_that_was_broken_off_goes_on_in_another_leg(
     job_id, unit_ids = jobs.submit(database, corpus_id, chains=1)
     n_stored = []
     for n_questions in range(1, 4):  # before the first document; after the first parts, and after some more
-        assert legs.run(database, settings, unit_ids[0], jobs.Asked(*[False] * (n_questions - 1), True)) == unit_ids
+        assert runner.run(database, settings, unit_ids[0], jobs.Asked(*[False] * (n_questions - 1), True)) == unit_ids
         with database.readers.begin() as session:
             unit = session.get_one(Unit, unit_ids[0])
             assert (unit.status, unit.token, unit.attempts) == ("ready", None, 0)
@@ -166,7 +167,7 @@ def test_an_encode_whose_job_is_cancelled_stops(
 
     monkeypatch.setattr(corpus_file, "PIECE_BYTES", 64)
     monkeypatch.setattr(encodings, "save_parts", save_and_be_cancelled)
-    assert legs.run(database, settings, unit_ids[0], jobs.Asked(False)) == []
+    assert runner.run(database, settings, unit_ids[0], jobs.Asked(False)) == []
     monkeypatch.setattr(encodings, "save_parts", save_parts)
     with database.sessions.begin() as session:
         _, unit_ids = lifecycle.resume(session, leases.Run(job_id))
@@ -216,7 +217,7 @@ def test_an_encoding_that_is_damaged_is_made_again(
     calm_id, unit_ids = jobs.submit(database, corpus_id, chains=1)
     jobs.run_to_the_end(database, settings, unit_ids)
     job_id, unit_ids = jobs.submit(database, corpus_id, chains=1)
-    chain_units = legs.run(database, settings, unit_ids[0], lambda: False)
+    chain_units = runner.run(database, settings, unit_ids[0], lambda: False)
     shutil.rmtree(settings.encodings)
     with database.sessions.begin() as session:
         damage(session)
@@ -228,7 +229,7 @@ def test_an_encoding_that_is_damaged_is_made_again(
 def test_a_full_folder_of_encodings_makes_a_leg_wait_and_say_so(database: Database, settings: Settings) -> None:
     corpus_id = jobs.upload(database, jobs.rows())
     job_id, unit_ids = jobs.submit(database, corpus_id, chains=1)
-    [chain_unit] = legs.run(database, settings, unit_ids[0], lambda: False)
+    [chain_unit] = runner.run(database, settings, unit_ids[0], lambda: False)
     shutil.rmtree(settings.encodings)
     full = with_changes(settings, min_free_bytes=2**60, save_seconds=0.01, database_url="postgresql://elsewhere")
     seen: list[str | None] = []
@@ -237,7 +238,7 @@ def test_a_full_folder_of_encodings_makes_a_leg_wait_and_say_so(database: Databa
         with database.readers.begin() as session:
             seen.append(session.get_one(Unit, chain_unit).error)
 
-    assert legs.run(database, full, chain_unit, jobs.Asked(False, look, True)) == [chain_unit]
+    assert runner.run(database, full, chain_unit, jobs.Asked(False, look, True)) == [chain_unit]
     [note] = seen
     assert note is not None and note.startswith(f"{leases.WAITS}the folder of encoded corpora is full")
     jobs.run_to_the_end(database, settings, [chain_unit])
@@ -274,7 +275,7 @@ def test_a_full_disk_does_not_keep_the_worker_of_a_job_that_is_cancelled(
         return 0
 
     monkeypatch.setattr(disk, "free_bytes", cancel)
-    assert legs.run(database, with_changes(settings, save_seconds=0.1), unit_ids[0], lambda: False) == []
+    assert runner.run(database, with_changes(settings, save_seconds=0.1), unit_ids[0], lambda: False) == []
     with database.readers.begin() as session:
         assert session.get_one(Unit, unit_ids[0]).status == "ready"
     assert waited
@@ -296,7 +297,7 @@ def test_a_row_that_cannot_be_read_fails_its_job_with_the_reason_and_no_other(
     corpus_id = jobs.upload(database, jobs.rows())
     job_id, unit_ids = jobs.submit(database, corpus_id, chains=1)
     other_id, _ = jobs.submit(database, corpus_id, chains=1)
-    legs.run(database, settings, unit_ids[0], lambda: False)
+    runner.run(database, settings, unit_ids[0], lambda: False)
     column = "id" if table == "jobs" else "job_id"
     chain_alone = "" if table == "jobs" else " AND kind = 'chain'"
     with database.sessions.begin() as session:
@@ -344,8 +345,8 @@ def test_a_chain_starts_under_the_kernel_of_its_job(
 def test_a_leg_that_is_told_to_leave_saves_and_is_sent_again(database: Database, settings: Settings) -> None:
     corpus_id = jobs.upload(database, jobs.rows())
     job_id, unit_ids = jobs.submit(database, corpus_id, chains=1)
-    [chain_unit] = legs.run(database, settings, unit_ids[0], lambda: False)
-    assert legs.run(database, settings, chain_unit, jobs.Asked(False, True)) == [chain_unit]
+    [chain_unit] = runner.run(database, settings, unit_ids[0], lambda: False)
+    assert runner.run(database, settings, chain_unit, jobs.Asked(False, True)) == [chain_unit]
     with database.readers.begin() as session:
         unit = session.get_one(Unit, chain_unit)
     assert (unit.status, unit.token, unit.n_sweeps) == ("ready", None, 2)
@@ -360,18 +361,18 @@ def test_a_cancelled_job_keeps_its_draws_and_a_resumed_one_ends_as_if_undisturbe
     jobs.run_to_the_end(database, settings, unit_ids)
 
     job_id, unit_ids = jobs.submit(database, corpus_id, chains=1)
-    [chain_unit] = legs.run(database, settings, unit_ids[0], lambda: False)
+    [chain_unit] = runner.run(database, settings, unit_ids[0], lambda: False)
 
     def cancel() -> None:
         with database.sessions.begin() as session:
             lifecycle.cancel(session, leases.Run(job_id))
 
     one_sweep_a_save = with_changes(settings, **SAVE_AFTER_EVERY_SWEEP)
-    assert legs.run(database, one_sweep_a_save, chain_unit, jobs.Asked(*[False] * 4, cancel, False)) == []
+    assert runner.run(database, one_sweep_a_save, chain_unit, jobs.Asked(*[False] * 4, cancel, False)) == []
     assert jobs.job(database, job_id).status == "cancelled"
     n_draws = len(jobs.outcome(database, job_id)["draws"])
     assert 4 <= n_draws < 12
-    assert legs.run(database, settings, chain_unit, lambda: False) == []  # a late message finds nothing to do
+    assert runner.run(database, settings, chain_unit, lambda: False) == []  # a late message finds nothing to do
 
     with database.sessions.begin() as session:
         _, unit_ids = lifecycle.resume(session, leases.Run(job_id))
@@ -385,7 +386,7 @@ def test_a_leg_whose_lease_was_taken_over_writes_nothing(
 ) -> None:
     corpus_id = jobs.upload(database, jobs.rows())
     _, unit_ids = jobs.submit(database, corpus_id, chains=1)
-    [chain_unit] = legs.run(database, settings, unit_ids[0], lambda: False)
+    [chain_unit] = runner.run(database, settings, unit_ids[0], lambda: False)
     sweep = chain.sweep
 
     def sweep_while_another_takes_over(*arguments: object) -> object:
@@ -396,7 +397,7 @@ def test_a_leg_whose_lease_was_taken_over_writes_nothing(
         return sweep(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(chain, "sweep", sweep_while_another_takes_over)
-    assert legs.run(database, with_changes(settings, **SAVE_AFTER_EVERY_SWEEP), chain_unit, lambda: False) == []
+    assert runner.run(database, with_changes(settings, **SAVE_AFTER_EVERY_SWEEP), chain_unit, lambda: False) == []
     with database.readers.begin() as session:
         assert session.get_one(Unit, chain_unit).token == "another"
         assert list(session.scalars(select(Draw))) == []
@@ -409,10 +410,10 @@ def test_a_damaged_checkpoint_is_passed_over_for_the_one_before_it(database: Dat
     jobs.run_to_the_end(database, settings, unit_ids)
 
     job_id, unit_ids = jobs.submit(database, corpus_id, chains=1)
-    [chain_unit] = legs.run(database, settings, unit_ids[0], lambda: False)
+    [chain_unit] = runner.run(database, settings, unit_ids[0], lambda: False)
     one_sweep_a_leg = with_changes(settings, **ONE_SWEEP_A_LEG)
     for _ in range(5):
-        legs.run(database, one_sweep_a_leg, chain_unit, lambda: False)
+        runner.run(database, one_sweep_a_leg, chain_unit, lambda: False)
     with database.sessions.begin() as session:
         newest = session.scalars(
             select(Checkpoint).where(Checkpoint.unit_id == chain_unit).order_by(Checkpoint.id.desc()).limit(1)
@@ -432,7 +433,7 @@ def test_an_error_of_the_work_fails_the_job_with_the_reason(
         raise ValueError("the corpus is cursed")
 
     monkeypatch.setattr(encode.text, "encode", fail)
-    assert legs.run(database, settings, unit_ids[0], lambda: False) == []
+    assert runner.run(database, settings, unit_ids[0], lambda: False) == []
     job = jobs.job(database, job_id)
     assert (job.status, job.error) == ("failed", "encode: ValueError: the corpus is cursed")
 
@@ -479,7 +480,7 @@ def test_a_worker_that_leaves_does_not_wait_for_a_database_that_is_away(
         raise OperationalError("INSERT", {}, Exception("the server closed the connection"))
 
     monkeypatch.setattr(encodings, "begin", go_away)
-    assert legs.run(database, settings, unit_ids[0], is_away.is_set) == []
+    assert runner.run(database, settings, unit_ids[0], is_away.is_set) == []
     assert jobs.job(database, job_id).status == "running"
 
 
@@ -503,11 +504,11 @@ def test_the_heartbeat_keeps_the_lease_through_a_long_sweep(
     job_id, unit_ids = jobs.submit(database, corpus_id, chains=1, sweeps=1)
     lease = 0.6 * slowness()
     short = with_changes(settings, lease_seconds=lease, heartbeat_seconds=lease / 6)
-    [chain_unit] = legs.run(database, short, unit_ids[0], lambda: False)
+    [chain_unit] = runner.run(database, short, unit_ids[0], lambda: False)
     sweep = chain.sweep
 
     def long_sweep(*arguments: object) -> object:
-        legs.time.sleep(2.5 * lease)
+        time.sleep(2.5 * lease)
         with database.sessions.begin() as session:
             assert leases.reap(session) == []
             assert leases.claim(session, chain_unit, "another", 60.0) is None

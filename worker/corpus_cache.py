@@ -28,7 +28,7 @@ LOCK = "lock"
 checked: set[tuple[str, int, int]] = set()  # digest, inode and time of the files that this process has read through
 
 
-class CorpusFiles:
+class CorpusCache:
     """The folder, how many bytes it may hold, and how many it leaves free on its disk."""
 
     def __init__(self, folder: Path, max_bytes: int, kept_bytes: int = 0) -> None:

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from tests.waits import PATIENCE
-from worker import corpus_file, corpus_files
+from worker import corpus_cache, corpus_file
+from worker.corpus_cache import CorpusCache
 from worker.corpus_file import Arrays, CorpusFileError
-from worker.corpus_files import CorpusFiles
 
 ROOM = 2**30
 FORKING = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # no thread of ours runs meanwhile
@@ -30,7 +30,7 @@ def parts(arrays: Arrays) -> list[bytes]:
     return list(corpus_file.parts(arrays))
 
 
-def load(files: CorpusFiles, arrays: Arrays, given: Iterable[bytes] | None = None) -> Arrays:
+def load(files: CorpusCache, arrays: Arrays, given: Iterable[bytes] | None = None) -> Arrays:
     """Load a corpus from its parts, or from those that are given."""
     held = parts(arrays) if given is None else given
     return files.load(corpus_file.digest(arrays), arrays.words.size, arrays.labels.size, lambda: held)
@@ -42,38 +42,38 @@ def refuse() -> Iterator[bytes]:
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> CorpusFiles:
-    return CorpusFiles(tmp_path / "encodings", ROOM)
+def files(tmp_path: Path) -> CorpusCache:
+    return CorpusCache(tmp_path / "encodings", ROOM)
 
 
 @pytest.fixture(autouse=True)
 def nothing_is_checked_yet(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(corpus_files, "checked", set())
+    monkeypatch.setattr(corpus_cache, "checked", set())
 
 
 # Tokens: none; odd; the first array filling a piece but for its padding; the offsets cut by the end of a piece.
 @pytest.mark.parametrize("n_tokens", [2, 5, 2**20 - 1, 2**20, 2**20 - 3, 2_500_001])
-def test_a_corpus_comes_back_from_its_parts_and_from_its_file(files: CorpusFiles, n_tokens: int) -> None:
+def test_a_corpus_comes_back_from_its_parts_and_from_its_file(files: CorpusCache, n_tokens: int) -> None:
     arrays = made(n_tokens)
     assert max(len(part) for part in parts(arrays)) < 8 * 2**20
     np.testing.assert_equal(load(files, arrays), arrays)
     np.testing.assert_equal(load(files, arrays, refuse()), arrays)
 
 
-def test_mapped_arrays_are_of_the_types_that_kernels_were_compiled_for(files: CorpusFiles) -> None:
+def test_mapped_arrays_are_of_the_types_that_kernels_were_compiled_for(files: CorpusCache) -> None:
     arrays = made()
     for found, given in zip(load(files, arrays), arrays, strict=True):
         assert numba.typeof(found) == numba.typeof(given)
 
 
-def test_what_is_written_to_a_mapped_array_reaches_no_other_process(files: CorpusFiles) -> None:
+def test_what_is_written_to_a_mapped_array_reaches_no_other_process(files: CorpusCache) -> None:
     arrays = made()
     load(files, arrays).words[:] = 7
     np.testing.assert_equal(load(files, arrays, refuse()), arrays)
 
 
 def test_a_file_that_was_cut_off_or_damaged_is_written_anew(
-    files: CorpusFiles, monkeypatch: pytest.MonkeyPatch
+    files: CorpusCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     arrays = made()
     load(files, arrays)
@@ -81,12 +81,12 @@ def test_a_file_that_was_cut_off_or_damaged_is_written_anew(
     data = path.read_bytes()
     for damaged in (data[:-8], b"\1" + data[1:], b""):
         path.write_bytes(damaged)
-        monkeypatch.setattr(corpus_files, "checked", set())  # as in a process that starts
+        monkeypatch.setattr(corpus_cache, "checked", set())  # as in a process that starts
         np.testing.assert_equal(load(files, arrays), arrays)
         assert path.read_bytes() == data
 
 
-def test_parts_of_another_corpus_are_refused_and_leave_no_file(files: CorpusFiles) -> None:
+def test_parts_of_another_corpus_are_refused_and_leave_no_file(files: CorpusCache) -> None:
     arrays = made()
     for given in (parts(made(seed=2)), parts(arrays)[:-1], [b"damaged"]):
         with pytest.raises(CorpusFileError):
@@ -95,7 +95,7 @@ def test_parts_of_another_corpus_are_refused_and_leave_no_file(files: CorpusFile
 
 
 @FORKING
-def test_a_writer_that_dies_leaves_no_half_file_under_the_name(files: CorpusFiles) -> None:
+def test_a_writer_that_dies_leaves_no_half_file_under_the_name(files: CorpusCache) -> None:
     arrays = made()
 
     def die() -> Iterator[bytes]:
@@ -113,7 +113,7 @@ def test_a_writer_that_dies_leaves_no_half_file_under_the_name(files: CorpusFile
 
 
 @FORKING
-def test_of_processes_that_need_one_file_at_once_one_writes_and_all_have_it(files: CorpusFiles) -> None:
+def test_of_processes_that_need_one_file_at_once_one_writes_and_all_have_it(files: CorpusCache) -> None:
     arrays = made(n_tokens=100_000)
     fork = multiprocessing.get_context("fork")
     started, written, same = fork.Barrier(3, timeout=PATIENCE), fork.Value("i", 0), fork.Value("i", 0)
@@ -140,7 +140,7 @@ def test_of_processes_that_need_one_file_at_once_one_writes_and_all_have_it(file
 def test_the_files_that_were_not_used_for_longest_give_way(tmp_path: Path) -> None:
     corpora = [made(n_tokens=100, seed=seed) for seed in range(4)]
     size = sum(map(len, corpus_file.pieces(corpora[0])))
-    files = CorpusFiles(tmp_path, 2 * size)
+    files = CorpusCache(tmp_path, 2 * size)
     mapped = [load(files, arrays) for arrays in corpora[:2]]
     load(files, corpora[0], refuse())  # so the other one is the older
     mapped.append(load(files, corpora[2]))
@@ -149,12 +149,12 @@ def test_the_files_that_were_not_used_for_longest_give_way(tmp_path: Path) -> No
     np.testing.assert_equal(mapped, corpora[:3])  # the one that is gone too
 
     (tmp_path / "of-somebody-else").mkdir()
-    load(CorpusFiles(tmp_path, 0), corpora[3])
+    load(CorpusCache(tmp_path, 0), corpora[3])
     kept = {path.name for path in tmp_path.iterdir()}
     assert kept == {corpus_file.digest(corpora[3]), "lock", "of-somebody-else"}
 
 
-def test_the_digest_is_that_of_the_file(files: CorpusFiles) -> None:
+def test_the_digest_is_that_of_the_file(files: CorpusCache) -> None:
     arrays = made(n_tokens=7)
     load(files, arrays)
     path = files.folder / corpus_file.digest(arrays)

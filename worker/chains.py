@@ -1,0 +1,106 @@
+"""The unit `chain`: sweeps from the last checkpoint on, saved every few seconds."""
+
+import logging
+import time
+from typing import Any
+
+from app.core.kinds import UnitKind
+from app.core.settings import Settings
+from app.core.tables import Unit
+from sampler.archive import CheckpointError
+from sampler.corpus import Corpus
+from sampler.numerics.threads import Threads
+from worker import store
+from worker.encode import stored_corpus
+from worker.leg import Leg
+from worker.models import ChainState, Model, model_of
+from worker.steps import mended
+from worker.store import NewDraw
+
+logger = logging.getLogger(__name__)
+
+FIRST_SAVE_SECONDS = 0.5
+
+
+def run_chain(leg: Leg) -> list[int]:
+    """Sweep from the last checkpoint on, saving every few seconds, until the leg or the chain is over."""
+    corpus = stored_corpus(leg).corpus
+    with leg.threads() as threads:
+        model = model_for(leg, UnitKind.CHAIN, corpus, threads)
+        state = restored(leg, model, leg.unit)
+        first_work_at = time.monotonic()
+        while state.n_sweeps < leg.job.settings["sweeps"]:
+            began = time.monotonic()
+            draws = stretch(leg, model, state, until_save(leg.settings, began - first_work_at))
+            rate = len(draws) / max(time.monotonic() - began, 1e-9)
+            goes_on = save_chain(leg, state, model.dump(state), draws, rate)
+            is_over = not goes_on or leg.is_over(first_work_at)
+            if is_over and state.n_sweeps < leg.job.settings["sweeps"]:
+                return leg.give_back()
+    return leg.end()
+
+
+def model_for(leg: Leg, kind: UnitKind, corpus: Corpus, threads: Threads) -> Model[Any]:
+    """The model that a unit of this kind works with. Raises Stopped."""
+    return mended(leg, kind, corpus, threads, lambda session: model_of(session, leg.job, corpus, threads))
+
+
+def restored(leg: Leg, model: Model[Any], unit: Unit) -> Any:
+    """A chain as its newest sound checkpoint has it, or before its first sweep if there is none."""
+    before: int | None = None
+    while True:
+        with leg.database.readers.begin() as session:
+            found = store.newest_checkpoint(session, unit, before)
+        if found is None:
+            return model.start(int(unit.chain or 0))
+        try:
+            return model.load(found.data)
+        except CheckpointError as error:
+            logger.warning("unit %d: checkpoint %d is skipped: %s", unit.id, found.id, error)
+        before = found.id
+
+
+def until_save(settings: Settings, worked: float) -> float:
+    """Seconds until the next save of a leg that has worked for so long: its first ones come early, to be looked at."""
+    return min(settings.save_seconds, max(worked, FIRST_SAVE_SECONDS))
+
+
+def stretch(leg: Leg, model: Model[Any], state: ChainState, seconds: float) -> list[NewDraw]:
+    """Sweep for some seconds, at least once."""
+    draws: list[NewDraw] = []
+    until = time.monotonic() + seconds
+    while not draws or (
+        state.n_sweeps < leg.job.settings["sweeps"] and time.monotonic() < until and not leg.must_stop()
+    ):
+        draws.append(sweep(leg, model, state))
+    return draws
+
+
+def sweep(leg: Leg, model: Model[Any], state: ChainState) -> NewDraw:
+    """One sweep; past the burn-in the draw is kept in the tally."""
+    draw = model.sweep(state)
+    if state.n_sweeps > leg.job.settings["burn_in"]:
+        model.keep(state)
+    return draw
+
+
+def save_chain(leg: Leg, state: ChainState, data: bytes, draws: list[NewDraw], rate: float) -> bool:
+    """Save draws and the state that they lead to, as bytes; False if the run is over."""
+    return leg.save(
+        lambda session: store.save_chain(session, leg.unit, state.n_sweeps, data, draws),
+        n_sweeps=state.n_sweeps,
+        n_categories=draws[-1].n_categories,
+        sweeps_per_second=rate,
+        digest=state.digest,
+    )
+
+
+def finished(leg: Leg, model: Model[Any], unit: Unit) -> Any:
+    """A chain after its last sweep.
+
+    If its last checkpoint is damaged, its missing sweeps are done again, with the same draws.
+    """
+    state = restored(leg, model, unit)
+    while state.n_sweeps < leg.job.settings["sweeps"]:
+        sweep(leg, model, state)
+    return state

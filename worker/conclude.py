@@ -1,0 +1,79 @@
+"""The unit `conclude`: what a job answers, by document, category and topic."""
+
+import logging
+from collections.abc import Iterable
+from functools import partial
+
+from sqlalchemy.orm import Session
+
+from app.core.db import AWAY
+from app.core.kinds import UnitKind
+from app.core.tables import Answer, Audit, Topic
+from sampler.answers import consensus
+from worker import encodings, results, store, topics
+from worker.chains import finished, model_for
+from worker.encode import stored_corpus
+from worker.leg import Leg, Stopped, told
+from worker.store import Rows
+
+logger = logging.getLogger(__name__)
+
+TOP_WORDS = 10
+
+
+def conclude(leg: Leg) -> list[int]:
+    """Write what the job answers, by document, category and topic.
+
+    It is from all chains, or from the one with the highest mean log joint.
+    """
+    stored = stored_corpus(leg)
+    corpus = stored.corpus
+    with leg.threads() as threads:
+        model = model_for(leg, UnitKind.CONCLUDE, corpus, threads)
+        with leg.database.readers.begin() as session:
+            names = encodings.names(session, leg.job)
+            best = None if model.pools_chains else store.best_chain(session, leg.job)
+            units = store.chain_units(session, leg.job, best)
+            traces = store.traces(session, leg.job) if model.pools_chains else {}
+        states = [finished(leg, model, unit) for unit in units]
+        conclusion = model.conclude(states, traces)
+        words = consensus.category_words(corpus, conclusion.consensus, TOP_WORDS, threads)
+        topic_rows = list(topics.topic_rows(leg.job, names.vocabulary, conclusion.topics, threads))
+    categories = results.category_rows(leg.job, corpus, names, conclusion, words)
+    clear_unread_results(leg)
+    save_all(leg, Answer, results.answer_rows(leg.job, stored, conclusion))
+    save_all(leg, Audit, results.audit_rows(leg.job, stored, conclusion))
+    save_all(leg, Topic, topic_rows)
+    next_units = leg.end(lambda session: results.save_summary(session, leg.job, best, categories, conclusion.facts))
+    clear_older_results(leg)
+    return next_units
+
+
+def clear_older_results(leg: Leg) -> None:
+    """Take out the results that the job had before; whatever stays is taken out by its next conclusion."""
+    try:
+        is_left = True
+        while is_left and not leg.leaving():
+            with leg.database.sessions.begin() as session:
+                is_left = results.clear_older(session, leg.job.id, results.next_edition(leg.job))
+    except AWAY as error:
+        logger.warning("job %s: its older results stay for now: %s", leg.job.id, told(error))
+
+
+def clear_unread_results(leg: Leg) -> None:
+    """Take out what an unfinished conclusion wrote, a few rows at a time."""
+
+    def clear_some(session: Session) -> bool:
+        leg.record_progress(session)
+        return results.clear_unread(session, leg.job)
+
+    while leg.write(clear_some):
+        continue
+
+
+def save_all(leg: Leg, table: type[Answer | Audit | Topic], batches: Iterable[Rows]) -> None:
+    """Save batches of rows, each in a transaction of its own. Raises Stopped."""
+    for rows in batches:
+        leg.save(partial(results.save_rows, job=leg.job, table=table, rows=rows))
+        if leg.must_stop():
+            raise Stopped("its results are not all written")
