@@ -170,7 +170,7 @@ def say_alive(database: Database, name: str) -> None:
     """Let the database know of a worker that does not work yet."""
     try:
         with database.sessions.begin() as session:
-            presence.seen(session, name, COMPILING)
+            presence.record(session, name, COMPILING)
     except SQLAlchemyError as error:
         logger.warning("this worker could not be recorded in the database: %s", error)
 

@@ -11,10 +11,10 @@ from sampler.archive import CheckpointError
 from sampler.corpus import Corpus
 from sampler.numerics.threads import Threads
 from worker import store
-from worker.encode import stored_corpus
+from worker.encode import load_corpus
 from worker.leg import Leg
 from worker.models import ChainState, Model, model_of
-from worker.steps import mended
+from worker.steps import mend
 from worker.store import NewDraw
 
 logger = logging.getLogger(__name__)
@@ -24,10 +24,10 @@ FIRST_SAVE_SECONDS = 0.5
 
 def run_chain(leg: Leg) -> list[int]:
     """Sweep from the last checkpoint on, saving every few seconds, until the leg or the chain is over."""
-    corpus = stored_corpus(leg).corpus
+    corpus = load_corpus(leg).corpus
     with leg.threads() as threads:
         model = model_for(leg, UnitKind.CHAIN, corpus, threads)
-        state = restored(leg, model, leg.unit)
+        state = restore(leg, model, leg.unit)
         first_work_at = time.monotonic()
         while state.n_sweeps < leg.job.settings["sweeps"]:
             began = time.monotonic()
@@ -42,10 +42,10 @@ def run_chain(leg: Leg) -> list[int]:
 
 def model_for(leg: Leg, kind: UnitKind, corpus: Corpus, threads: Threads) -> Model[Any]:
     """The model that a unit of this kind works with. Raises Stopped."""
-    return mended(leg, kind, corpus, threads, lambda session: model_of(session, leg.job, corpus, threads))
+    return mend(leg, kind, corpus, threads, lambda session: model_of(session, leg.job, corpus, threads))
 
 
-def restored(leg: Leg, model: Model[Any], unit: Unit) -> Any:
+def restore(leg: Leg, model: Model[Any], unit: Unit) -> Any:
     """A chain as its newest sound checkpoint has it, or before its first sweep if there is none."""
     before: int | None = None
     while True:
@@ -95,12 +95,12 @@ def save_chain(leg: Leg, state: ChainState, data: bytes, draws: list[NewDraw], r
     )
 
 
-def finished(leg: Leg, model: Model[Any], unit: Unit) -> Any:
+def finish(leg: Leg, model: Model[Any], unit: Unit) -> Any:
     """A chain after its last sweep.
 
     If its last checkpoint is damaged, its missing sweeps are done again, with the same draws.
     """
-    state = restored(leg, model, unit)
+    state = restore(leg, model, unit)
     while state.n_sweeps < leg.job.settings["sweeps"]:
         sweep(leg, model, state)
     return state

@@ -11,8 +11,8 @@ from app.core.kinds import UnitKind
 from app.core.tables import Answer, Audit, Topic
 from sampler.answers import consensus
 from worker import encodings, results, store, topics
-from worker.chains import finished, model_for
-from worker.encode import stored_corpus
+from worker.chains import finish, model_for
+from worker.encode import load_corpus
 from worker.leg import Leg, Stopped, told
 from worker.store import Rows
 
@@ -26,7 +26,7 @@ def conclude(leg: Leg) -> list[int]:
 
     It is from all chains, or from the one with the highest mean log joint.
     """
-    stored = stored_corpus(leg)
+    stored = load_corpus(leg)
     corpus = stored.corpus
     with leg.threads() as threads:
         model = model_for(leg, UnitKind.CONCLUDE, corpus, threads)
@@ -35,7 +35,7 @@ def conclude(leg: Leg) -> list[int]:
             best = None if model.pools_chains else store.best_chain(session, leg.job)
             units = store.chain_units(session, leg.job, best)
             traces = store.traces(session, leg.job) if model.pools_chains else {}
-        states = [finished(leg, model, unit) for unit in units]
+        states = [finish(leg, model, unit) for unit in units]
         conclusion = model.conclude(states, traces)
         words = consensus.category_words(corpus, conclusion.consensus, TOP_WORDS, threads)
         topic_rows = list(topics.topic_rows(leg.job, names.vocabulary, conclusion.topics, threads))

@@ -26,7 +26,7 @@ def encode(leg: Leg) -> list[int]:
         is_there = encodings.find(session, leg.job) is not None
     if not is_there:
         store_encoding(leg)
-    check_usable(leg, stored_corpus(leg).corpus)
+    check_usable(leg, load_corpus(leg).corpus)
     return leg.end(lambda session: encodings.point_to(session, leg.job))
 
 
@@ -39,7 +39,7 @@ def check_usable(leg: Leg, corpus: Corpus) -> None:
 
 def store_encoding(leg: Leg) -> None:
     """Encode the corpus and save it, in transactions that let others in between. Raises Stopped."""
-    draft = encoded_documents(leg)
+    draft = encode_documents(leg)
     encoding_id = leg.write(partial(begin_encoding, leg, draft))
     for rows in encodings.part_rows(encoding_id, draft):
         goes_on = leg.save(partial(encodings.save_parts, rows=rows))
@@ -48,7 +48,7 @@ def store_encoding(leg: Leg) -> None:
     leg.save(lambda session: encodings.complete(session, encoding_id, draft))
 
 
-def encoded_documents(leg: Leg) -> Draft:
+def encode_documents(leg: Leg) -> Draft:
     """The encoded corpus version. Raises Stopped."""
 
     def check() -> None:
@@ -67,7 +67,7 @@ def begin_encoding(leg: Leg, draft: Draft, session: Session) -> int:
     return encodings.begin(session, leg.job, draft)
 
 
-def stored_corpus(leg: Leg) -> Stored:
+def load_corpus(leg: Leg) -> Stored:
     """The corpus of the leg's job; encoded again if it is damaged. Waits for room on the disk. Raises Stopped."""
     is_mended = False
     while True:

@@ -140,7 +140,7 @@ class Leg:
         """Fence a write and record the unit's progress; False if the run is over."""
         nothing = {"n_sweeps": self.unit.n_sweeps, "n_categories": None, "sweeps_per_second": None}
         present = {**nothing, "seconds": self.seconds, **progress}
-        return leases.saved(session, self.unit.id, self.token, self.settings.lease_seconds, **present)
+        return leases.record_progress(session, self.unit.id, self.token, self.settings.lease_seconds, **present)
 
     def end(self, work: Callable[[Session], object] = nothing) -> list[int]:
         """End the unit, and save its last results with it; returns the units that call for workers now."""

@@ -40,7 +40,7 @@ class Reaper:
         """Free what has no live lease, and call for workers; a database that is away is asked again next time."""
         try:
             with self.database.sessions.begin() as session:
-                presence.seen(session, self.name)
+                presence.record(session, self.name)
                 unit_ids = leases.reap(session)
         except Exception as error:
             logger.warning("reaping failed, will be retried: %r", error)

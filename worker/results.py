@@ -9,7 +9,7 @@ import numpy as np
 from sqlalchemy import ColumnElement, delete, func, insert, select, tuple_, update
 from sqlalchemy.orm import Session
 
-from app.core.leases import changed
+from app.core.leases import change
 from app.core.tables import Answer, Audit, Category, Draw, Job, Summary, Topic
 from sampler.corpus import NO_CATEGORY, UNLABELED, Corpus
 from worker import topics
@@ -131,7 +131,7 @@ def take_out_some(session: Session, job_id: str, is_unread: Callable[[Any], Colu
     for table in RESULTS:
         keys = table.__mapper__.primary_key
         some = select(*keys).where(table.job_id == job_id, is_unread(table.edition)).limit(CLEARED_AT_ONCE - n_taken)
-        n_taken += changed(session, delete(table).where(tuple_(*keys).in_(some)))
+        n_taken += change(session, delete(table).where(tuple_(*keys).in_(some)))
         if n_taken >= CLEARED_AT_ONCE:
             return True
     return False

@@ -20,7 +20,7 @@ from sampler.calibrated.prepared import PreparedCorpus
 from sampler.corpus import Corpus, fingerprint
 from sampler.numerics.threads import Threads
 from worker import step_rows
-from worker.encode import stored_corpus
+from worker.encode import load_corpus
 from worker.leg import Leg, Stopped
 from worker.models import atom_key, calibrated_hyperparameters
 from worker.step_rows import Arrays, Key, Table
@@ -92,10 +92,10 @@ STEPS: dict[str, Callable[[Session, Job, Corpus], Steps]] = {
 
 def run_steps(leg: Leg) -> list[int]:
     """Take steps from the last one on that is kept, until the leg or the unit is over."""
-    corpus = stored_corpus(leg).corpus
+    corpus = load_corpus(leg).corpus
     with leg.threads() as threads:
         kind = leg.unit.kind
-        steps, results = mended(leg, kind, corpus, threads, lambda session: begun(session, leg, kind, corpus))
+        steps, results = mend(leg, kind, corpus, threads, lambda session: begun(session, leg, kind, corpus))
         digest = digest_of(steps, results)
         first_work_at = time.monotonic()
         if len(results) > leg.unit.n_sweeps:  # another job has been here
@@ -121,7 +121,7 @@ def begun(session: Session, leg: Leg, kind: str, corpus: Corpus) -> tuple[Steps,
     return steps, step_rows.read(session, steps.table, steps.key)[: steps.n_steps]
 
 
-def mended(leg: Leg, kind: str, corpus: Corpus, threads: Threads, read: Callable[[Session], Result]) -> Result:
+def mend(leg: Leg, kind: str, corpus: Corpus, threads: Threads, read: Callable[[Session], Result]) -> Result:
     """What is read of the results that a unit of this kind follows from.
 
     Of those that are damaged or missing, although their steps were done, the steps are done again, to the same bytes.
@@ -142,7 +142,7 @@ def mended(leg: Leg, kind: str, corpus: Corpus, threads: Threads, read: Callable
 
 def make_again(leg: Leg, kind: str, corpus: Corpus, threads: Threads) -> None:
     """Do the steps of the job's unit of a kind whose results are missing or damaged. Raises Stopped."""
-    steps, results = mended(leg, kind, corpus, threads, lambda session: begun(session, leg, kind, corpus))
+    steps, results = mend(leg, kind, corpus, threads, lambda session: begun(session, leg, kind, corpus))
     while len(results) < steps.n_steps:
         results.append(steps.make(results, threads))
         if not save_step(leg, steps, results) or leg.must_stop():

@@ -116,7 +116,7 @@ def others_wait(session: Session, job_id: str) -> bool:
 
 def claim(session: Session, unit_id: int, token: str, lease_seconds: float) -> Unit | None:
     """Take the unit for one leg under a fresh token; None if it is not free."""
-    claimed = changed(
+    claimed = change(
         session,
         update(Unit)
         .where(Unit.id == unit_id, is_free())
@@ -125,10 +125,10 @@ def claim(session: Session, unit_id: int, token: str, lease_seconds: float) -> U
     if not claimed:
         return None
     unit = session.get_one(Unit, unit_id, populate_existing=True)
-    changed(session, update(Job).where(Job.id == unit.job_id).values(claimed_at=now()))
+    change(session, update(Job).where(Job.id == unit.job_id).values(claimed_at=now()))
     run = run_of(unit)
     started = func.coalesce(run.table.started_at, now())
-    changed(session, run.update(("queued",)).values(status="running", started_at=started))
+    change(session, run.update(("queued",)).values(status="running", started_at=started))
     return unit
 
 
@@ -142,7 +142,7 @@ def renew(session: Session, unit_id: int, token: str, lease_seconds: float) -> b
 
     A leg that stops for its job's sake holds its lease on, so that it can save once more.
     """
-    held = changed(session, held_by(unit_id, token).values(lease_until=now() + lease_seconds))
+    held = change(session, held_by(unit_id, token).values(lease_until=now() + lease_seconds))
     return bool(held) and goes_on(session, unit_id)
 
 
@@ -152,7 +152,7 @@ def is_held(session: Session, unit_id: int, token: str) -> bool:
     return session.scalar(held) is not None
 
 
-def saved(
+def record_progress(
     session: Session,
     unit_id: int,
     token: str,
@@ -171,7 +171,7 @@ def saved(
     first in the transaction that writes. Raises LeaseLost, which undoes the transaction, if the unit is no longer
     held under this token.
     """
-    held = changed(
+    held = change(
         session,
         held_by(unit_id, token).values(
             lease_until=now() + lease_seconds,
@@ -196,7 +196,7 @@ def release(session: Session, unit_id: int, token: str) -> bool:
     False too if the unit is no longer held under this token: so it is always safe to call. A leg that
     ends in order, saved or not, is no failed attempt: a worker may be stopped as often as one likes.
     """
-    released = changed(
+    released = change(
         session,
         held_by(unit_id, token).values(
             status="ready",
@@ -241,8 +241,8 @@ def settle_extension(session: Session, run: Run) -> None:
     """An extension that has succeeded is part of the job: as if it had been submitted with all these sweeps."""
     job = session.get_one(Job, run.job_id, populate_existing=True)
     sweeps = session.scalars(select(SideRun.sweeps).where(run.is_mine)).one()
-    changed(session, update(Job).where(Job.id == job.id).values(settings={**job.settings, "sweeps": sweeps}))
-    changed(session, update(Unit).where(Unit.job_id == job.id, Unit.side == run.side).values(side=None))
+    change(session, update(Job).where(Job.id == job.id).values(settings={**job.settings, "sweeps": sweeps}))
+    change(session, update(Unit).where(Unit.job_id == job.id, Unit.side == run.side).values(side=None))
 
 
 def make_ready(session: Session, job_id: str, kind: str) -> list[int]:
@@ -283,19 +283,19 @@ def fail(session: Session, unit_id: int, token: str, error: str) -> None:
 def refuse(session: Session, unit_id: int, error: str) -> None:
     """Fail the run of a unit that cannot even be read, with the reason."""
     run = Run(*session.execute(select(Unit.job_id, Unit.side).where(Unit.id == unit_id)).one())
-    changed(session, update(Unit).where(Unit.id == unit_id).values(status="ready", token=None, error=error))
+    change(session, update(Unit).where(Unit.id == unit_id).values(status="ready", token=None, error=error))
     end_run(session, run, "failed", error)
 
 
 def note(session: Session, unit_id: int, token: str, reason: str) -> None:
     """Say why the leg that holds a unit does not get on; its next save takes that back."""
     error = WAITS + reason.replace("\0", "\N{REPLACEMENT CHARACTER}")
-    changed(session, held_by(unit_id, token).values(error=error))
+    change(session, held_by(unit_id, token).values(error=error))
 
 
 def make_due(session: Session, unit_ids: Sequence[int]) -> None:
     """Let ready units that could not call for a worker call again with whoever reaps next."""
-    changed(session, update(Unit).where(Unit.id.in_(unit_ids), Unit.status == "ready").values(lease_until=now() - 1))
+    change(session, update(Unit).where(Unit.id.in_(unit_ids), Unit.status == "ready").values(lease_until=now() - 1))
 
 
 def reap(session: Session) -> list[int]:
@@ -311,7 +311,7 @@ def reap(session: Session) -> list[int]:
     freed = [
         unit
         for unit in overdue
-        if changed(
+        if change(
             session,
             update(Unit)
             .where(Unit.id == unit.id, late)
@@ -333,7 +333,7 @@ def poisonous(unit: Unit) -> str:
 
 def end_run(session: Session, run: Run, status: str, error: str | None = None, among: Sequence[str] = LIVE) -> bool:
     """End a run that is in one of the states; False if it is not."""
-    return bool(changed(session, run.update(among).values(status=status, error=error, finished_at=now())))
+    return bool(change(session, run.update(among).values(status=status, error=error, finished_at=now())))
 
 
 def goes_on(session: Session, unit_id: int) -> bool:
@@ -350,7 +350,7 @@ def held_by(unit_id: int, token: str) -> Update:
     )
 
 
-def changed(session: Session, statement: Update | Delete) -> int:
+def change(session: Session, statement: Update | Delete) -> int:
     """How many rows the statement met. Objects of the session are not touched."""
     result: Any = session.execute(statement, execution_options={"synchronize_session": False})
     return int(result.rowcount)

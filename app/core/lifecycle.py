@@ -36,7 +36,7 @@ from app.core.errors import (
     SideRunNotFound,
 )
 from app.core.kinds import MODELS, SIDE_KINDS, SideKind, UnitKind
-from app.core.leases import CALL_SECONDS, LIVE, Run, changed, end_run
+from app.core.leases import CALL_SECONDS, LIVE, Run, change, end_run
 from app.core.tables import MAX_SWEEPS, Corpus, Encoding, Job, SideRun, Unit, is_visible
 
 MIN_KNOWN = 2  # categories that a job must know for that: hide the only one, and nothing says how fine to be
@@ -75,7 +75,7 @@ def pause(session: Session, run: Run) -> Job:
 
     Raises JobNotFound, SideRunNotFound, or JobNotPausable if it is paused or has ended.
     """
-    paused = changed(session, run.update(LIVE).values(status="paused"))
+    paused = change(session, run.update(LIVE).values(status="paused"))
     job, status = find_run(session, run)
     if not paused:
         raise JobNotPausable(f"{run} is {status}, not queued or running")
@@ -111,7 +111,7 @@ def resume(session: Session, run: Run) -> tuple[Job, list[int]]:
             .with_for_update()
         )
     )
-    changed(
+    change(
         session,
         update(Unit)
         .where(Unit.id.in_(unit_ids))
@@ -120,7 +120,7 @@ def resume(session: Session, run: Run) -> tuple[Job, list[int]]:
             lease_until=case((Unit.status == "ready", now() + CALL_SECONDS), else_=Unit.lease_until),
         ),
     )
-    resumed = changed(session, run.update(RESUMABLE).values(status="queued", error=None, finished_at=None))
+    resumed = change(session, run.update(RESUMABLE).values(status="queued", error=None, finished_at=None))
     job, status = find_run(session, run)
     if not resumed:
         raise JobNotResumable(f"{run} is {status}, not paused, cancelled or failed")
@@ -151,7 +151,7 @@ def extend(session: Session, job_id: str, sweeps: int) -> tuple[Job, list[int]]:
         session.flush()
     session.add(SideRun(job_id=job_id, kind=SideKind.EXTENSION, status="queued", sweeps=total))
     is_chain = Unit.kind == UnitKind.CHAIN
-    changed(
+    change(
         session,
         update(Unit)
         .where(Unit.id.in_(units), Unit.status == "done")

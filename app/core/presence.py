@@ -12,7 +12,7 @@ from app.core.tables import Worker
 FORGOTTEN_SECONDS = 86_400.0  # a worker unseen for so long is not coming back under its name
 
 
-def seen(session: Session, name: str, note: str | None = None) -> None:
+def record(session: Session, name: str, note: str | None = None) -> None:
     """Record that the worker lives, and perhaps why it takes no work yet; forget those last seen a day ago."""
     told = {"seen_at": now(), "note": note}
     recorded = upsert(session, Worker).values(name=name, **told)

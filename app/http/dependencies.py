@@ -1,16 +1,13 @@
 """What the routers share: sessions, ids, pages and the description of problems."""
 
-import base64
-import binascii
 import hashlib
 import re
 from dataclasses import replace
 from http import HTTPStatus
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
-from fastapi import Depends, Header, Path, Query, Request, Response
-from pydantic import BaseModel, FiniteFloat, StringConstraints, TypeAdapter, ValidationError
-from pydantic_core import to_json
+from fastapi import Depends, Header, Path, Request, Response
+from pydantic import BaseModel
 from sqlalchemy.orm import Session, sessionmaker
 
 from app.core.db import Database
@@ -19,7 +16,6 @@ from app.core.errors import (
     CorpusNotFound,
     DatabaseUnavailable,
     JobNotFound,
-    MalformedRequest,
     ServiceError,
     title_of,
     type_of,
@@ -29,12 +25,9 @@ from app.core.settings import Settings
 from app.core.tables import Corpus
 from app.schemas.common import CORPUS_ID, JOB_ID
 
-Key = TypeVar("Key")
-
 ID_PATTERN = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
 
 MAX_BODY_BYTES = 2**20  # of a JSON request
-PAGE, MAX_PAGE = 100, 1_000
 
 
 def database(request: Request) -> Database:
@@ -136,29 +129,6 @@ def find_corpus(session: Session, corpus_id: str) -> Corpus:
     if corpus is None or corpus.deleted_at is not None:
         raise CorpusNotFound(f"there is no corpus {corpus_id}")
     return corpus
-
-
-Limit = Annotated[int, Query(ge=1, le=MAX_PAGE, description="Maximum number of rows per page.")]
-Cursor = Annotated[str | None, Query(max_length=500, description="`next` of the previous page.")]
-
-NewestFirst = TypeAdapter(tuple[FiniteFloat, Annotated[str, StringConstraints(pattern=ID_PATTERN)]])
-
-
-def to_cursor(key: Any) -> str:
-    """The place after a row in a list, as a client hands it back; opaque to it."""
-    return base64.urlsafe_b64encode(to_json(key)).decode().rstrip("=")
-
-
-def from_cursor(cursor: str | None, kind: TypeAdapter[Key]) -> Key | None:
-    """The key of the last row of the page before. Raises MalformedRequest."""
-    if cursor is None:
-        return None
-    try:
-        padded = cursor + "=" * (-len(cursor) % 4)
-        return kind.validate_json(base64.b64decode(padded, altchars=b"-_", validate=True), strict=True)
-    except (binascii.Error, ValidationError, ValueError) as error:
-        reason = "this is not a cursor of this list"
-        raise MalformedRequest(reason, [{"where": "query.cursor", "reason": reason}]) from error
 
 
 def problems(*kinds: type[ServiceError]) -> dict[int | str, dict[str, Any]]:

@@ -17,13 +17,13 @@ def claim(database: Database, unit_id: int, token: str) -> Unit | None:
 def save(database: Database, unit_id: int, token: str, n_sweeps: int = 1, digest: str | None = None) -> bool:
     """Save as a leg does."""
     with database.sessions.begin() as session:
-        return leases.saved(session, unit_id, token, LEASE, n_sweeps, 7, 3.5, digest=digest)
+        return leases.record_progress(session, unit_id, token, LEASE, n_sweeps, 7, 3.5, digest=digest)
 
 
 def save_step(database: Database, unit_id: int, token: str, n_done: int, n_steps: int | None = None) -> bool:
     """Save as a leg of a stepwise unit does."""
     with database.sessions.begin() as session:
-        return leases.saved(session, unit_id, token, LEASE, n_done, None, None, n_steps=n_steps)
+        return leases.record_progress(session, unit_id, token, LEASE, n_done, None, None, n_steps=n_steps)
 
 
 def renew(database: Database, unit_id: int, token: str) -> bool:

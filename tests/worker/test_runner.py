@@ -182,13 +182,13 @@ def test_two_legs_that_encode_the_same_at_once_leave_one_encoding(
     (job_id, first), (other_id, second) = (jobs.submit(database, corpus_id, chains=1) for _ in range(2))
 
     def encode_twice(*arguments: Any) -> encodings.Draft:
-        monkeypatch.setattr(encode, "encoded_documents", encoded_documents)
-        draft = encoded_documents(*arguments)
+        monkeypatch.setattr(encode, "encode_documents", encode_documents)
+        draft = encode_documents(*arguments)
         jobs.run_to_the_end(database, settings, second)  # meanwhile the other one comes to its end
         return draft
 
-    encoded_documents = encode.encoded_documents
-    monkeypatch.setattr(encode, "encoded_documents", encode_twice)
+    encode_documents = encode.encode_documents
+    monkeypatch.setattr(encode, "encode_documents", encode_twice)
     jobs.run_to_the_end(database, settings, first)
     assert jobs.outcome(database, job_id) == jobs.outcome(database, other_id)
     with database.readers.begin() as session:

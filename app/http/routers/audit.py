@@ -10,8 +10,9 @@ from sqlalchemy.orm import aliased
 from app.core.errors import JobNotFound, MalformedRequest, NoAudit, ResultsNotReady
 from app.core.kinds import MODELS
 from app.core.tables import Audit, Category, Document
-from app.http.dependencies import PAGE, Cursor, JobId, Limit, Readers, from_cursor, problems, to_cursor
+from app.http.dependencies import JobId, Readers, problems
 from app.http.long_answers import written
+from app.http.pages import PAGE, Cursor, Limit, from_cursor, page
 from app.http.routers.results import find_concluded_job
 from app.schemas.results import AuditedOut, AuditPage, SuggestionOut
 
@@ -49,14 +50,9 @@ def get_audit(job_id: JobId, readers: Readers, cursor: Cursor = None, limit: Lim
         if not MODELS[job.settings["model"]].has_audit:
             raise NoAudit(f"job {job_id} has the model {job.settings['model']}, which does not audit labels")
         rows = session.execute(query.where(Audit.edition == job.edition)).all()
-    more = len(rows) > limit
-    rows = rows[:limit]
-    return written(
-        AuditPage(
-            documents=[audited_out(audit, key, str(label), name) for audit, key, label, name in rows],
-            next=to_cursor((rows[-1][0].probability, rows[-1][0].document_id)) if more else None,
-        )
-    )
+    shown, following = page(rows, limit, lambda row: (row[0].probability, row[0].document_id))
+    documents = [audited_out(audit, key, str(label), name) for audit, key, label, name in shown]
+    return written(AuditPage(documents=documents, next=following))
 
 
 def of_audit(category: type[Category]) -> ColumnElement[bool]:

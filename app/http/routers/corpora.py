@@ -29,13 +29,9 @@ from app.core.tables import Corpus, IdempotentRequest
 from app.forecasts.limits import check_disk
 from app.http.dependencies import (
     MAX_BODY_BYTES,
-    PAGE,
     CorpusId,
-    Cursor,
     Keyed,
     KeyedStream,
-    Limit,
-    NewestFirst,
     Readers,
     ServiceSettings,
     Sessions,
@@ -43,11 +39,10 @@ from app.http.dependencies import (
     answer,
     database,
     find_corpus,
-    from_cursor,
     problems,
     rendered,
-    to_cursor,
 )
+from app.http.pages import PAGE, Cursor, Limit, NewestFirst, from_cursor, page
 from app.schemas.common import CorpusCounts, CorpusDetail, CorpusIn, CorpusOut, CorpusPage, LabelCount, UploadOut
 from app.uploads import corpus_counts, intake
 from app.uploads.corpus_counts import KnownCounts
@@ -213,12 +208,11 @@ def list_corpora(request: Request, readers: Readers, cursor: Cursor = None, limi
     if after is not None:
         query = query.where(tuple_(Corpus.created_at, Corpus.id) < after)
     with readers.begin() as session:
-        corpora = list(session.scalars(query))
-        more = len(corpora) > limit
-        corpora = corpora[:limit]
-        counts = known_counts(request).of(session, corpora)
-    told = [CorpusCounts(**facts(corpus), **counts[corpus.id]._asdict()) for corpus in corpora]
-    return CorpusPage(corpora=told, next=to_cursor((corpora[-1].created_at, corpora[-1].id)) if more else None)
+        found = session.scalars(query).all()
+        shown, following = page(found, limit, lambda corpus: (corpus.created_at, corpus.id))
+        counts = known_counts(request).of(session, shown)
+    corpora = [CorpusCounts(**facts(corpus), **counts[corpus.id]._asdict()) for corpus in shown]
+    return CorpusPage(corpora=corpora, next=following)
 
 
 @router.get(

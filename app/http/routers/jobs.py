@@ -40,24 +40,19 @@ from app.forecasts.limits import check_room, check_size
 from app.http.dependencies import (
     ID_PATTERN,
     MAX_BODY_BYTES,
-    PAGE,
-    Cursor,
     JobId,
     Keyed,
-    Limit,
-    NewestFirst,
     Readers,
     ServiceSettings,
     Sessions,
     answer,
     check_corpus_id,
     find_corpus,
-    from_cursor,
     problems,
     rendered,
-    to_cursor,
 )
 from app.http.job_list import summaries, summary_query
+from app.http.pages import PAGE, Cursor, Limit, NewestFirst, from_cursor, page
 from app.http.progress import describe
 from app.schemas.common import CORPUS_ID, Status
 from app.schemas.job_settings import ExtensionIn, JobIn
@@ -169,10 +164,9 @@ def list_jobs(
     if after is not None:
         query = query.where(tuple_(Job.created_at, Job.id) < after)
     with readers.begin() as session:
-        rows = session.execute(query).all()
-        listed = summaries(session, rows[:limit], settings)
-    last = rows[limit - 1] if len(rows) > limit else None
-    return JobPage(jobs=listed, next=to_cursor((last.created_at, last.id)) if last else None)
+        shown, following = page(session.execute(query).all(), limit, lambda job: (job.created_at, job.id))
+        listed = summaries(session, shown, settings)
+    return JobPage(jobs=listed, next=following)
 
 
 @router.get(

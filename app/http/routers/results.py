@@ -11,8 +11,9 @@ from sqlalchemy.orm import Session, aliased
 from app.core import lifecycle
 from app.core.errors import JobNotFound, MalformedRequest, ResultsNotReady
 from app.core.tables import Answer, Category, Document, Draw, Job, Summary
-from app.http.dependencies import PAGE, Cursor, JobId, Limit, Readers, from_cursor, problems, to_cursor
+from app.http.dependencies import JobId, Readers, problems
 from app.http.long_answers import written
+from app.http.pages import PAGE, Cursor, Limit, from_cursor, page
 from app.schemas.common import MAX_INTEGER
 from app.schemas.results import (
     CalibrationOut,
@@ -66,10 +67,9 @@ def get_trace(
     with readers.begin() as session:
         lifecycle.find_job(session, job_id)
         rows = session.execute(query).all()
-    more = len(rows) > limit
-    rows = rows[:limit]
-    draws = [DrawOut.model_construct(**row._mapping) for row in rows]  # the columns have the types of its fields
-    return written(TracePage(draws=draws, next=to_cursor((rows[-1].chain, rows[-1].sweep)) if more else None))
+    shown, following = page(rows, limit, lambda row: (row.chain, row.sweep))
+    draws = [DrawOut.model_construct(**row._mapping) for row in shown]  # the columns have the types of its fields
+    return written(TracePage(draws=draws, next=following))
 
 
 @router.get(
@@ -197,14 +197,8 @@ def get_documents(
     with readers.begin() as session:
         job = find_concluded_job(session, job_id)
         rows = session.execute(query.where(Answer.edition == job.edition)).all()
-    more = len(rows) > limit
-    rows = rows[:limit]
-    return written(
-        DocumentPage(
-            documents=[document_out(*row) for row in rows],
-            next=to_cursor(rows[-1][0].document_id) if more else None,
-        )
-    )
+    shown, following = page(rows, limit, lambda row: row[0].document_id)
+    return written(DocumentPage(documents=[document_out(*row) for row in shown], next=following))
 
 
 def of_answer(category: type[Category]) -> ColumnElement[bool]:

@@ -17,7 +17,7 @@ from tests.app.rows import NOBODY_LISTENS, expire, run, submit
 def see(database: Database, name: str, seconds_ago: float = 0.0) -> None:
     """Let a worker be seen some time ago."""
     with database.sessions.begin() as session:
-        presence.seen(session, name)
+        presence.record(session, name)
         session.execute(update(Worker).where(Worker.name == name).values(seen_at=now() - seconds_ago))
 
 
@@ -92,7 +92,7 @@ def test_a_job_that_waits_for_its_turn_says_so(client: TestClient, database: Dat
 def test_a_job_that_waits_for_kernels_to_be_compiled_says_so(client: TestClient, database: Database) -> None:
     job_id, _ = submit(database)
     with database.sessions.begin() as session:
-        presence.seen(session, "worker-1", cli.COMPILING)
+        presence.record(session, "worker-1", cli.COMPILING)
     assert note(client, job_id) == cli.COMPILING
     see(database, "worker-1")
     assert note(client, job_id) is None, "it is ready now"

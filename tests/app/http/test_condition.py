@@ -19,7 +19,7 @@ from tests.app.rows import NOBODY_LISTENS
 
 def add_worker(database: Database) -> None:
     with database.sessions.begin() as session:
-        presence.seen(session, "worker-1")
+        presence.record(session, "worker-1")
 
 
 def test_a_service_with_all_its_parts_is_ok_and_ready(client: TestClient, database: Database) -> None:

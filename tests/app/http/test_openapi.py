@@ -158,7 +158,7 @@ def test_whatever_is_asked_the_answer_is_one_that_the_document_describes(
     rows.add_draws(database, job_id, chains=2, sweeps=3)
     rows.add_results(database, job_id)
     with database.sessions.begin() as session:
-        presence.seen(session, "worker-1")  # else the service is not ready
+        presence.record(session, "worker-1")  # else the service is not ready
     if name.startswith("get_") or name == "extend_job":
         rows.succeed(database, job_id, unit_ids)
     operation = schemathesis.openapi.from_asgi("/openapi.json", client.app).find_operation_by_id(name)

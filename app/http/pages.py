@@ -1,0 +1,49 @@
+"""Pages of lists: how many rows, from where on, and where the next page begins."""
+
+import base64
+import binascii
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, TypeVar
+
+from fastapi import Query
+from pydantic import FiniteFloat, StringConstraints, TypeAdapter, ValidationError
+from pydantic_core import to_json
+
+from app.core.errors import MalformedRequest
+from app.http.dependencies import ID_PATTERN
+
+PAGE, MAX_PAGE = 100, 1000
+
+Key = TypeVar("Key")
+Row = TypeVar("Row")
+
+Limit = Annotated[int, Query(ge=1, le=MAX_PAGE, description="Maximum number of rows per page.")]
+Cursor = Annotated[str | None, Query(max_length=500, description="`next` of the previous page.")]
+
+NewestFirst = TypeAdapter(tuple[FiniteFloat, Annotated[str, StringConstraints(pattern=ID_PATTERN)]])
+
+
+def page(rows: Sequence[Row], limit: int, key: Callable[[Row], Any]) -> tuple[Sequence[Row], str | None]:
+    """The rows of a page and the cursor of the next one, None on the last.
+
+    `rows` are up to one more than the limit; `key` is what the list is ordered by.
+    """
+    shown = rows[:limit]
+    return shown, to_cursor(key(shown[-1])) if len(rows) > limit else None
+
+
+def to_cursor(key: Any) -> str:
+    """The place after a row in a list, as a client hands it back; opaque to it."""
+    return base64.urlsafe_b64encode(to_json(key)).decode().rstrip("=")
+
+
+def from_cursor(cursor: str | None, kind: TypeAdapter[Key]) -> Key | None:
+    """The key of the last row of the page before. Raises MalformedRequest."""
+    if cursor is None:
+        return None
+    try:
+        padded = cursor + "=" * (-len(cursor) % 4)
+        return kind.validate_json(base64.b64decode(padded, altchars=b"-_", validate=True), strict=True)
+    except (binascii.Error, ValidationError, ValueError) as error:
+        reason = "this is not a cursor of this list"
+        raise MalformedRequest(reason, [{"where": "query.cursor", "reason": reason}]) from error
