@@ -3,7 +3,7 @@
     from sampler import CalibratedHyperparameters, TextOptions, calibrated, encode
 
 `encode` makes a Corpus of texts and labels; the two models, `calibrated` and `lbpl_ntm`, make chains of it. They bring
-numba along, which takes a second and 60 MB, so each is loaded when it is first asked for.
+numba along, which takes a second and 60 MB, so each is loaded by its first use.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""The constants of LBPL-NTM: what the model is given before it sees a document."""
+"""The constants of both models: what each is given before it sees a document."""
 
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -61,7 +61,7 @@ class Hyperparameters:
 
 
 def check_kernel(kernel: Kernel, hyperparameters: Hyperparameters) -> None:
-    """Raise ValueError unless there is such a kernel and it can draw from the model that is asked for."""
+    """Raise ValueError unless there is such a kernel and it can draw from this model."""
     if kernel not in get_args(Kernel):
         raise ValueError(f"kernel = {kernel!r} is not {' or '.join(get_args(Kernel))}")
     if hyperparameters.category_step == "as_printed" and kernel != "collapsed":
@@ -112,7 +112,7 @@ class CalibratedHyperparameters:
     smoothings: tuple[float, ...] = (0.1, 0.2, 0.4, 0.8, 1.6)  # beta of the Dirichlet over a category's words
     powers: tuple[float, ...] = (-1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 3.0)  # omega of the powered CRP
     n_folds: int = 5  # of every cross-fitted regression
-    known_penalty: float = 0.3  # C of the regression that tells known from new
+    known_penalty: float = 0.3  # C of the regression that separates known from new
     category_penalty: float = 10.0  # C of the regressions that refine the categories
     balance: float = 0.5  # in the latter, each of a category's n documents weighs n^-balance
     n_refinements: int = 3

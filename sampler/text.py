@@ -15,7 +15,7 @@ from sampler.corpus import UNLABELED, Array, Corpus, validate
 NO_STOP_WORDS = "none"
 AUTO = "auto"
 AUTO_LANGUAGE = "en"
-SHORT = 10  # words that a document keeps in the mean: shorter texts live by their stop words
+SHORT = 10  # words that a document keeps on average: shorter texts live by their stop words
 STOP_WORD_LANGUAGES = tuple(sorted(stopwordsiso.langs()))
 
 # A letter, then letters, combining marks, joiners and digits; an apostrophe holds parts of one word together.

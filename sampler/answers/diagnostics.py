@@ -7,6 +7,9 @@ tails, and counts with many ties, do no harm.
 Each function takes the draws of one quantity, a vector a chain. Chains of different lengths are cut to the first
 draws that all have. Each is split into halves, so that one chain that drifts is found out as well. Raises ValueError
 for no chain, for fewer than MIN_DRAWS draws of a chain and for a draw that is not finite.
+
+arviz-stats computes the same, but for the last bits, and answers NaN where there is one chain or all draws are equal:
+ours stays, because a job's diagnostics keep their bytes and have an answer in these cases.
 """
 
 import math
@@ -36,7 +39,7 @@ def r_hat(draws: Draws) -> float:
 
 
 def effective_size(draws: Draws) -> float:
-    """How many independent draws would tell the middle of the distribution as well (bulk ESS).
+    """How many independent draws would show the middle of the distribution as well (bulk ESS).
 
     All draws if they are equal; 0 if each half of a chain is constant, and not all at the same value.
     """
@@ -105,7 +108,7 @@ def independent_draws(chains: Array) -> float:
 
 def correlation_time(correlations: Array) -> float:
     """tau = 1 + 2 sum of rho_t, cut where noise takes over: sums of pairs are kept while positive, and made to fall."""
-    n_pairs = max((correlations.size - 1) // 2, 1)  # a single product is all that tells the last lag
+    n_pairs = max((correlations.size - 1) // 2, 1)  # the last lag has a single product
     pairs = correlations[0 : 2 * n_pairs : 2] + correlations[1 : 2 * n_pairs : 2]
     pairs[-1] = min(pairs[-1], 0.0)  # the sequence ends here at the latest
     n_kept = int((pairs <= 0.0).argmax())
@@ -115,7 +118,7 @@ def correlation_time(correlations: Array) -> float:
 
 
 def autocovariances(chains: Array) -> Array:
-    """float64[C, S]: at lags 0 to S - 1, each over S: longer lags are told by fewer products and weigh less."""
+    """float64[C, S]: at lags 0 to S - 1, each over S: longer lags have fewer products and weigh less."""
     n_draws = chains.shape[1]
     centered = chains - chains.mean(axis=1, keepdims=True)
     size = 2 * n_draws  # padded, so that the end does not meet the beginning

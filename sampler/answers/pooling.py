@@ -225,7 +225,7 @@ def stability(corpus: Corpus, consensus: Consensus, chains: Sequence[Answers], t
 def verdict(pooled: Pooled, traces: Mapping[str, Draws]) -> Verdict:
     """Whether the pooled answer can be trusted: the worst of what answers and draws say.
 
-    `traces` has the kept draws of each chain of some quantities, by what sentences shall call them ("the log joint").
+    `traces` has the kept draws of each chain of some quantities, by the names that sentences use ("the log joint").
     """
     pairs = pooled.agreement[np.triu_indices_from(pooled.agreement, k=1)]
     findings = list(about_answers(pairs, np.flatnonzero(pooled.category_stability < STABLE)))
@@ -251,7 +251,7 @@ def about_answers(pairs: Array, unstable: Array) -> Iterator[Finding]:
 
 
 def about_draws(name: str, draws: Draws, is_agreed: bool) -> Iterator[Finding]:
-    """Have the chains come to one distribution of a quantity, and do they tell it well enough?
+    """Have the chains come to one distribution of a quantity, and do they show it well enough?
 
     In a large corpus each chain stays near one of many modes, and R-hat may be large however alike the answers are:
     it does not make answers unreliable on which the chains agree.

@@ -100,7 +100,7 @@ def groups_of(rows: AtomRows, group: Array) -> Groups:
 
 
 class Prior(NamedTuple):
-    """What a partition is given beside its atoms."""
+    """What the probability of a partition follows from, besides its atoms."""
 
     beta: Array  # float64[V], beta_w
     total: float  # beta.

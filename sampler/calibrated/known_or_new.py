@@ -15,15 +15,8 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 
 from sampler.calibrated.bags import Rows, WordBags, tf_idf
-from sampler.calibrated.logistic_regression import (
-    Targets,
-    cross_fit,
-    fit,
-    folds,
-    no_weights,
-    predict,
-    with_indicators,
-)
+from sampler.calibrated.logistic_loss import predict
+from sampler.calibrated.logistic_regression import Targets, cross_fit, fit, folds, no_weights, with_indicators
 from sampler.corpus import UNLABELED, Array
 from sampler.hyperparameters import CalibratedHyperparameters
 from sampler.numerics.streams import Step, chosen
@@ -35,7 +28,7 @@ MOST_SURE = 0.9999  # no document is more surely known than this
 
 
 class Propensity(NamedTuple):
-    """What the labels tell of each document."""
+    """What the labels say of each document."""
 
     rate: float  # pi, the share of documents of known categories that bear a label; NaN if none does
     known: Array  # float32[D], P(known | x, unlabeled); 1 for labeled documents

@@ -1,4 +1,4 @@
-"""What the steps of a leg make of one corpus again and again: made when it is first asked for, and then kept."""
+"""What the steps of a leg make of one corpus again and again: made by its first use, and then kept."""
 
 from functools import cached_property
 from typing import NamedTuple

@@ -7,12 +7,11 @@ from scipy.special import log_softmax, softmax
 from sklearn.linear_model import LogisticRegression
 
 from sampler.calibrated.bags import Rows
+from sampler.calibrated.logistic_loss import Examples, loss
 from sampler.calibrated.logistic_regression import (
-    Examples,
     Targets,
     cross_fit,
     folds,
-    loss,
     no_weights,
     penalties,
     with_indicators,
