@@ -56,8 +56,8 @@ def simulate(
     if alpha is None:
         alpha = float(rng.gamma(hyperparameters.alpha_shape, hyperparameters.alpha_scale))
     if gamma is None:
-        gamma = draw_gamma(np.unique(clamped).size, clamped.size, hyperparameters, rng)
-    token_table, token_category = seat(lengths, labels, n_known, clamped.tolist(), alpha, gamma, rng)
+        gamma = draw_gamma_given_labels(np.unique(clamped).size, clamped.size, hyperparameters, rng)
+    token_table, token_category = seat_documents(lengths, labels, n_known, clamped.tolist(), alpha, gamma, rng)
 
     n_categories = max(n_known, int(token_category.max(initial=-1)) + 1)
     theta = rng.dirichlet(np.full(hyperparameters.n_topics, hyperparameters.zeta), n_categories)
@@ -66,7 +66,7 @@ def simulate(
     words = draw_from_rows(phi, token_topic, rng)
     return Simulated(
         corpus._replace(words=words),
-        document_categories(offsets, token_category),
+        majority_categories(offsets, token_category),
         token_table,
         token_category,
         token_topic,
@@ -135,7 +135,9 @@ def least_distance(chances: Array) -> float:
     )
 
 
-def draw_gamma(n_categories: int, n_tables: int, hyperparameters: Hyperparameters, rng: np.random.Generator) -> float:
+def draw_gamma_given_labels(
+    n_categories: int, n_tables: int, hyperparameters: Hyperparameters, rng: np.random.Generator
+) -> float:
     """A draw of gamma given how many known categories the labeled tables serve, by rejection.
 
     The density is the prior's times gamma^K / (gamma (gamma + 1) ... (gamma + T - 1)): proposals from
@@ -151,7 +153,7 @@ def draw_gamma(n_categories: int, n_tables: int, hyperparameters: Hyperparameter
     raise ValueError(f"gamma of mean {hyperparameters.gamma_mean} does not suit {n_tables} labeled documents: give it")
 
 
-def seat(
+def seat_documents(
     lengths: Array,
     labels: Array,
     n_known: int,
@@ -207,7 +209,7 @@ def draw_from_rows(chances: Array, rows: Array, rng: np.random.Generator) -> Arr
     return columns
 
 
-def document_categories(offsets: Array, token_category: Array) -> Array:
+def majority_categories(offsets: Array, token_category: Array) -> Array:
     """int32[D]: the category of most tokens, UNLABELED without any; ties go to the smaller index."""
     return np.array(
         [

@@ -170,6 +170,14 @@ def small_gamma(shape: float, u: float, key: np.uint64, position: int) -> tuple[
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def any_gamma(shape: float, key: np.uint64, position: int) -> tuple[float, int]:
+    """A number of Gamma(shape, 1), shape > 0."""
+    if shape >= 1.0:
+        return gamma(shape, key, position)
+    return small_gamma(shape, uniform(key, position), key, position + 1)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def scramble(x: np.uint32) -> np.uint32:
     """The 32-bit finalizer of MurmurHash3 (Appleby): a bijection in which each bit changes about half of the bits."""
     x = np.uint32((x ^ (x >> np.uint32(16))) * FIRST_32)
