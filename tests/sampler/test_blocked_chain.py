@@ -184,13 +184,13 @@ def test_a_state_that_differs_in_one_bit_leaves_another_digest(
     other = load(corpus, hyperparameters, dump(corpus, state))
     assert isinstance(other, BlockedState)
     digests = [
-        next_digest(some.digest, some.survey(corpus, hyperparameters).digested, some.alpha, some.gamma)
+        next_digest(some.digest, some.summarize(corpus, hyperparameters).digested, some.alpha, some.gamma)
         for some in (state, other)
     ]
     assert digests[0] == digests[1]
     change(other)
     assert (
-        next_digest(other.digest, other.survey(corpus, hyperparameters).digested, other.alpha, other.gamma)
+        next_digest(other.digest, other.summarize(corpus, hyperparameters).digested, other.alpha, other.gamma)
         != digests[0]
     )
 
