@@ -11,11 +11,11 @@ from sampler.corpus import NO_CATEGORY, UNLABELED, Corpus, fingerprint, validate
 from sampler.digest import first_digest, next_digest
 from sampler.hyperparameters import DEFAULT_KERNEL, Hyperparameters, Kernel, check_kernel
 from sampler.lbpl_ntm.assignments import UNBORN
-from sampler.lbpl_ntm.blocked import sweep as blocked_sweep
 from sampler.lbpl_ntm.blocked.first_state import first_state
 from sampler.lbpl_ntm.blocked.state import BlockedState
-from sampler.lbpl_ntm.collapsed import sweep as collapsed_sweep
+from sampler.lbpl_ntm.blocked.sweep import sweep_blocked
 from sampler.lbpl_ntm.collapsed.state import CollapsedState
+from sampler.lbpl_ntm.collapsed.sweep import sweep_collapsed
 from sampler.lbpl_ntm.concentrations import resample_alpha, resample_gamma
 from sampler.lbpl_ntm.state import Course, Draw, State, Summary
 from sampler.numerics import streams
@@ -38,8 +38,8 @@ class KernelSteps(NamedTuple):
 
 
 KERNELS: dict[Kernel, KernelSteps] = {
-    "blocked": KernelSteps(BlockedState, first_state, blocked_sweep.sweep),
-    "collapsed": KernelSteps(CollapsedState, CollapsedState.start, collapsed_sweep.sweep),
+    "blocked": KernelSteps(BlockedState, first_state, sweep_blocked),
+    "collapsed": KernelSteps(CollapsedState, CollapsedState.start, sweep_collapsed),
 }
 
 

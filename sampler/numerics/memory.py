@@ -41,9 +41,9 @@ def prefetch(typing_context, array, row, place):  # type: ignore[no-untyped-def]
 
 def holds_arrays(kind: Any) -> bool:
     """Whether a type is an array, or a tuple that holds nothing else."""
-    return isinstance(kind, types.Array) or (
-        isinstance(kind, types.BaseTuple) and all(holds_arrays(part) for part in kind.types)
-    )
+    if isinstance(kind, types.NamedTuple | types.NamedUniTuple):
+        return all(holds_arrays(part) for part in kind.types)
+    return isinstance(kind, types.Array)
 
 
 @intrinsic

@@ -1,6 +1,6 @@
 """Numbers side by side, for compiled kernels: categories, or a document's tokens, are handled LANES at a time.
 
-Loops would do the same, but each time they run they ask anew whether arrays overlap, and their sums go through memory.
+Loops would do the same, but each time they run they test whether arrays overlap, and their sums go through memory.
 These values stay in registers. Products and sums of float32 are rounded one by one, as scalars are.
 """
 

@@ -84,9 +84,9 @@ def normal_beyond(i, x, key, position):
     if i == 0:  # Marsaglia (1964): the tail under an exponential of rate TAIL
         while True:
             beyond = exponential(key, position) / TAIL
-            room = exponential(key, position + 1)
+            bound = exponential(key, position + 1)
             position += 2
-            if 2.0 * room >= beyond * beyond:
+            if 2.0 * bound >= beyond * beyond:
                 return TAIL + beyond, position
     y = HEIGHTS[i] + uniform(key, position) * (HEIGHTS[i + 1] - HEIGHTS[i])
     return (x if y < math.exp(-0.5 * x * x) else -1.0), position + 1

@@ -21,7 +21,7 @@ DOCUMENTS: Mistakes = {
     "a token that is asked counts itself": ("pull - np.float32(1.0) + weight", "pull + weight"),
     "a token stays too seldom": ("pull - np.float32(1.0) + weight", "pull - np.float32(1.0)"),
     "a new category's tokens are forgotten": ("rest -= at.pull[at.active[a]] * at.near[a, i]", "rest -= at.near[a, i]"),
-    "those behind a token that left are not asked again": ("lane += np.uint64(1)", "lane += np.uint64(LANES)"),
+    "those behind a token that left are not asked again": ("lane + np.uint64(1)", "lane + np.uint64(LANES)"),
     "a table's size is left out": ("rest -= at.table_size[t]", "rest -= 1"),
     "the second table is too early": ("hazard = math.log1p(concentration / j)", "hazard = math.log1p(concentration)"),
     "the first to leave is any": (

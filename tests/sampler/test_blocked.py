@@ -114,7 +114,7 @@ def run(corpus: Corpus, n_sweeps: int, seed: int, concentrations: bool) -> tuple
     seen, values = [], np.empty((n_sweeps, 2))
     for s in range(n_sweeps):
         state.n_sweeps += 1
-        blocked_sweep.sweep(corpus, HYPERPARAMETERS, state, Threads())
+        blocked_sweep.sweep_blocked(corpus, HYPERPARAMETERS, state, Threads())
         if concentrations:
             chain.sample_concentrations(corpus, HYPERPARAMETERS, state)
         seen.append(view_of_state(corpus, state))

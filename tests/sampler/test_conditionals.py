@@ -10,6 +10,7 @@ from sampler.corpus import NO_CATEGORY, UNLABELED, Array, Corpus
 from sampler.hyperparameters import Hyperparameters
 from sampler.lbpl_ntm.assignments import Assignments
 from sampler.lbpl_ntm.collapsed import kernels
+from sampler.lbpl_ntm.collapsed.document_tables import occupied_tables
 from sampler.lbpl_ntm.collapsed.state import CollapsedState
 from sampler.lbpl_ntm.concentrations import Concentrations
 from tests.sampler import exact, harness
@@ -55,7 +56,7 @@ def table_weights(corpus: Corpus, assignments: Assignments, i: int, constants: e
     category = np.where(counts.table_tokens > 0, assignments.category, NO_CATEGORY).astype(np.int32)
     left = assignments._replace(category=category)
     tables = np.empty(corpus.n_tokens + 1, np.int64)
-    n_tables = kernels.occupied_tables(corpus, counts, exact.document_of(corpus)[i], tables)
+    n_tables = occupied_tables(corpus, counts, exact.document_of(corpus)[i], tables)
     weights = np.full(tables.size + assignments.identity.size + 1, np.nan)
     scale = 1.0 / (constants.n_topics * constants.zeta + counts.category_tokens)
     at = kernels.TableScratch(tables, weights, scale)

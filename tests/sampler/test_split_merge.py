@@ -380,10 +380,10 @@ def well_separated(n_known: int, n_labeled: int, rng: np.random.Generator) -> tu
     return ascending(drawn.corpus), categories, drawn.theta, drawn.phi
 
 
-def outcomes_of(at: Setting, n_known: int, seed: int, n_attempts: int) -> Iterator[Outcome]:
+def outcomes_of(at: Setting, seed: int, n_attempts: int) -> Iterator[Outcome]:
     for s in range(n_attempts):
         key = np.uint64(branch(np.uint64(seed), s))
-        yield Outcome(attempt(*at, 0.02, 0.1, 0.3, n_known, key, lowered()))
+        yield Outcome(attempt(*at, Concentrations(0.02, 0.1, 0.3, 1.0), key, lowered()))
 
 
 def start_of(corpus: Corpus, categories: Array, theta: Array, phi: Array, rng: np.random.Generator) -> Setting:
@@ -396,7 +396,7 @@ def test_two_clear_categories_that_are_one_part_within_a_few_attempts(n_known: i
     rng = np.random.default_rng(6)
     corpus, truth, theta, phi = well_separated(n_known, 6 * n_known, rng)
     at = start_of(corpus, np.zeros_like(truth), theta.mean(axis=0, keepdims=True), phi, rng)
-    assert Outcome.SPLIT in outcomes_of(at, n_known, seed=24, n_attempts=40)
+    assert Outcome.SPLIT in outcomes_of(at, seed=24, n_attempts=40)
     found = category_of_tokens(corpus, at)
     # A document is nearly always one table; a few of 40 may be on the wrong side.
     assert max((found == truth).mean(), (found != truth).mean() if n_known == 0 else 0.0) > 0.9
@@ -410,7 +410,7 @@ def test_two_halves_of_one_category_join(n_known: int) -> None:
     second_half = (np.array(exact.document_of(corpus)) >= 26) & (truth == 0)
     halves[second_half] = 2
     at = start_of(corpus, halves, theta[[0, 1, 0]], phi, rng)
-    outcomes = list(outcomes_of(at, n_known, seed=25, n_attempts=60))
+    outcomes = list(outcomes_of(at, seed=25, n_attempts=60))
     assert Outcome.MERGED in outcomes
     found = category_of_tokens(corpus, at)
     first_half = np.array(exact.document_of(corpus)) < 26

@@ -18,6 +18,7 @@ from sampler.numerics.simd import aligned_rows
 MIXED = np.uint16(65_535)  # of a document whose tokens are not all in one category
 MAX_SLOTS = 65_504
 MAX_COUNT = 255  # of a pair: more occurrences make further pairs
+NOT_WRITTEN = -1  # a place in an array where nothing is to be written
 FIXED_POINT = 2.0**20  # log factorials are summed as integers, which do not care in what order
 
 
@@ -106,13 +107,13 @@ class Categories(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def count_pairs(words, first, end, counts, p):
-    """Write the runs of equal words of a document from counts[p] on, unless p is negative; return how many."""
+    """Write the runs of equal words of a document from counts[p] on, unless p is NOT_WRITTEN; return how many."""
     n, run = 0, 0
     for i in range(first, end):
         if i == first or words[i] != words[i - 1] or run == MAX_COUNT:
             n, run = n + 1, 0
         run += 1
-        if p >= 0:
+        if p != NOT_WRITTEN:
             counts[p + n - 1] = run
     return n
 
@@ -128,7 +129,7 @@ def bags_of(corpus):
     for u in range(document.size):
         first, end = corpus.offsets[document[u]], corpus.offsets[document[u] + 1]
         first_token[u + 1] = first_token[u] + end - first
-        first_pair[u + 1] = first_pair[u] + count_pairs(words, first, end, counts, -1)
+        first_pair[u + 1] = first_pair[u] + count_pairs(words, first, end, counts, NOT_WRITTEN)
     counts = np.empty(first_pair[-1], np.uint8)
     for u in range(document.size):
         count_pairs(words, corpus.offsets[document[u]], corpus.offsets[document[u] + 1], counts, first_pair[u])

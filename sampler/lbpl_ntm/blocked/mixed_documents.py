@@ -71,12 +71,12 @@ def scan(documents, scores, u, start, key, n_active, at, tallies):
     p(k) ∝ (n_dk + alpha b_k) M[w, k] without the token itself. That it leaves is asked first, of a number near zero,
     where floats are dense: of a number near one, a token that never leaves would do so once in ten million visits.
     """
-    bags, tokens = documents.bags, documents.placements.token
-    category_word, chances, weights = tallies.category_word, scores.chance, scores.weight
-    active, place, pull, near, word, moved = at.active, at.place, at.pull, at.near, at.word, at.moved
+    bags, tokens, category_word = documents.bags, documents.placements.token, tallies.category_word
+    chances, weights = scores.chance, scores.weight
+    place, near, word, moved = at.place, at.near, at.word, at.moved
     first, n = bags.first_token[u], bags.first_token[u + 1] - bags.first_token[u]
     for begin in range(start, n, LANES):
-        n_active, size = tidy(n_active, at.held, active, place), min(LANES, n - begin)
+        n_active, size = tidy(n_active, at.held, at.active, place), min(LANES, n - begin)
         gather_block(documents, scores, u, begin, size, n_active, at)
         if chances.size > FAR:
             fetch_ahead(bags, scores, u, begin, begin + size, min(begin + size + LANES, n))
@@ -89,8 +89,7 @@ def scan(documents, scores, u, start, key, n_active, at, tallies):
             if lane >= np.uint64(LANES):
                 break
             simd.store(threshold, at.block, THRESHOLD, 0)
-            i = np.int64(lane)
-            lane += np.uint64(1)
+            i, lane = np.int64(lane), lane + np.uint64(1)
             w, z = word[i], np.int64(tokens[first + begin + i])
             category = choose_other(scores, w, z, i, n_active, at)
             if category == NO_CATEGORY:
@@ -98,14 +97,14 @@ def scan(documents, scores, u, start, key, n_active, at, tallies):
             if place[category] == NOWHERE:
                 for other in range(i + 1, size):
                     near[n_active, other] = chances[word[other], category]
-            n_active = recategorize(z, category, n_active, at.held, pull, active, place)
+            n_active = recategorize(z, category, n_active, at.held, at.pull, at.active, place)
             tokens[first + begin + i] = category
             prefetch(category_word, w, z)
             prefetch(category_word, w, category)
             moved[MOVED_WORD, n_moved], moved[FROM, n_moved], moved[TO, n_moved] = w, z, category
             n_moved += 1
         count_moved(moved, n_moved, category_word)
-    return tidy(n_active, at.held, active, place)
+    return tidy(n_active, at.held, at.active, place)
 
 
 @njit(cache=True, nogil=True, inline="always")

@@ -29,7 +29,7 @@ GAMMAS_AT_ONCE = 2_000_000  # that are drawn without a look at the flag
 ENOUGH_PSEUDOCOUNTS = 20.0  # V beta: a topic's norm is then not small, even without a token
 
 
-def sweep(corpus: Corpus, hyperparameters: Hyperparameters, state: BlockedState, threads: Threads) -> None:
+def sweep_blocked(corpus: Corpus, hyperparameters: Hyperparameters, state: BlockedState, threads: Threads) -> None:
     """Draw parameters, categories and tables of all documents, and topics."""
     steps = Sweep(corpus, hyperparameters, state, threads)
     steps.draw_parameters()

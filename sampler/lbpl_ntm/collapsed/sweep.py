@@ -10,7 +10,7 @@ from sampler.numerics.streams import Step
 from sampler.numerics.threads import Threads
 
 
-def sweep(corpus: Corpus, hyperparameters: Hyperparameters, state: CollapsedState, threads: Threads) -> None:
+def sweep_collapsed(corpus: Corpus, hyperparameters: Hyperparameters, state: CollapsedState, threads: Threads) -> None:
     """Tables, categories, topics, one after another: each choice depends on the one before."""
     resample_tables(corpus, hyperparameters, state, threads)
     resample_categories(corpus, hyperparameters, state, threads)
