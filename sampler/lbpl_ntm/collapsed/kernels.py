@@ -15,6 +15,7 @@ from numba import njit
 from sampler.corpus import NO_CATEGORY, UNLABELED, Array
 from sampler.lbpl_ntm.assignments import has_free_slot, open_category
 from sampler.lbpl_ntm.collapsed.document_tables import insert_table, longest_document, occupied_tables, remove_table
+from sampler.numerics.memory import borrow
 from sampler.numerics.streams import pick, uniform
 from sampler.numerics.threads import is_raised
 
@@ -59,6 +60,13 @@ def sample_tables(corpus, assignments, counts, given, key, start, stop):
     longest = longest_document(corpus)
     scale = 1.0 / (n_topics * given.zeta + counts.category_tokens)
     at = TableScratch(np.empty(longest + 1, np.int64), np.empty(longest + n_slots + 1), scale)
+    return visit_tokens(corpus, assignments, counts, given, key, start, at, stop)
+
+
+@njit(cache=True, nogil=True)
+def visit_tokens(corpus, assignments, counts, given, key, start, at, stop):
+    """Resample the table of one token after another; see `sample_tables`."""
+    assignments, counts, at = borrow(assignments), borrow(counts), borrow(at)
     is_free, total_tables = has_free_slot(corpus, counts), counts.category_tables.sum()
     for d in range(corpus.labels.size):
         if corpus.labels[d] != UNLABELED or corpus.offsets[d + 1] <= start:
