@@ -1,7 +1,7 @@
 """What a sweep of the blocked sampler writes on besides the state, and how its work is cut into pieces.
 
-Both take time to make, so a state keeps them from one sweep to the next. Nothing in them is looked at before it has
-been written in the same sweep. Rows of categories begin with a cache line.
+Both take time to make, so a state keeps them from one sweep to the next, which depends on nothing that the last one has
+written. Rows of categories begin with a cache line.
 """
 
 from typing import NamedTuple
@@ -61,7 +61,6 @@ class Workplace:
     def scratch(self, size: Size) -> Scratch:
         """Scratch of this size; any other is forgotten."""
         if size not in self.scratches:
-            self.scratches.clear()  # first, so that memory need not hold both
             self.keep(make(size))
         return self.scratches[size]
 
