@@ -7,7 +7,7 @@ import numpy as np
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.hyperparameters import Hyperparameters, Kernel
 from sampler.lbpl_ntm import chain
-from sampler.lbpl_ntm.blocked.state import SPLIT_MERGE_EVERY
+from sampler.lbpl_ntm.blocked.sweep import SPLIT_MERGE_EVERY
 from sampler.lbpl_ntm.simulate import simulate
 from sampler.lbpl_ntm.state import Draw
 from sampler.numerics.threads import Threads

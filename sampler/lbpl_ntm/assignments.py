@@ -32,7 +32,7 @@ class Counts(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def no_counts(corpus, n_slots, n_topics):
-    """Counts of nothing, with room for `n_slots` categories."""
+    """Counts of nothing, for `n_slots` categories."""
     return Counts(
         np.zeros(corpus.words.size, np.int32),
         np.zeros(n_slots, np.int64),
@@ -71,13 +71,13 @@ def open_category(assignments, counts, n_known):
 
 
 @njit(cache=True, nogil=True)
-def has_room(corpus, counts):
+def has_free_slot(corpus, counts):
     """Whether a new category would find a free slot."""
     return (counts.category_tables[corpus.n_known :] == 0).any()
 
 
 def with_slots(assignments: Assignments, counts: Counts, n_slots: int) -> tuple[Assignments, Counts]:
-    """The same state with room for `n_slots` categories."""
+    """The same state with `n_slots` slots for categories."""
     more = n_slots - assignments.identity.size
     return (
         assignments._replace(identity=np.pad(assignments.identity, (0, more), constant_values=UNBORN)),

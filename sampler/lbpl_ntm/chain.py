@@ -1,6 +1,8 @@
 """One Markov chain of LBPL-NTM: start it, sweep it, look at it, whatever its kernel."""
 
+from collections.abc import Callable
 from dataclasses import asdict
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -9,10 +11,13 @@ from sampler.corpus import NO_CATEGORY, UNLABELED, Corpus, fingerprint, validate
 from sampler.digest import first_digest, next_digest
 from sampler.hyperparameters import DEFAULT_KERNEL, Hyperparameters, Kernel, check_kernel
 from sampler.lbpl_ntm.assignments import UNBORN
+from sampler.lbpl_ntm.blocked.first_state import first_state
 from sampler.lbpl_ntm.blocked.state import BlockedState
+from sampler.lbpl_ntm.blocked.sweep import sweep_blocked
 from sampler.lbpl_ntm.collapsed.state import CollapsedState
+from sampler.lbpl_ntm.collapsed.sweep import sweep_collapsed
 from sampler.lbpl_ntm.concentrations import resample_alpha, resample_gamma
-from sampler.lbpl_ntm.state import Course, Draw, State, Survey
+from sampler.lbpl_ntm.state import Course, Draw, State, Summary
 from sampler.numerics import streams
 from sampler.numerics.streams import Step
 from sampler.numerics.threads import Threads
@@ -21,9 +26,20 @@ __all__ = ["KERNELS", "Draw", "State", "keep", "start", "sweep"]
 
 MAX_TOKENS = 2**31 - 1  # slots of tables are int32
 
-KERNELS: dict[Kernel, type[State]] = {
-    "blocked": BlockedState,
-    "collapsed": CollapsedState,
+
+class KernelSteps(NamedTuple):
+    """What a kernel does with states of its own class."""
+
+    state: type[State]
+    start: Callable[[Corpus, Hyperparameters, Course, Threads], State]  # the caller numbers the categories
+    # All steps of a sweep but the concentrations, in place; `n_sweeps` already counts it. A category that appears has
+    # the identity UNBORN.
+    sweep: Callable[[Corpus, Hyperparameters, Any, Threads], None]
+
+
+KERNELS: dict[Kernel, KernelSteps] = {
+    "blocked": KernelSteps(BlockedState, first_state, sweep_blocked),
+    "collapsed": KernelSteps(CollapsedState, CollapsedState.start, sweep_collapsed),
 }
 
 
@@ -71,12 +87,12 @@ def sweep(corpus: Corpus, hyperparameters: Hyperparameters, state: State, thread
     Interrupted is of no more use.
     """
     state.n_sweeps += 1
-    state.sweep(corpus, hyperparameters, threads)
+    KERNELS[state.kernel].sweep(corpus, hyperparameters, state, threads or Threads())
     sample_concentrations(corpus, hyperparameters, state, threads)
     name_new_categories(state)
-    survey = state.survey(corpus, hyperparameters, threads)
-    state.digest = next_digest(state.digest, survey.digested, state.alpha, state.gamma)
-    return look(corpus, state, survey)
+    summary = state.summarize(corpus, hyperparameters, threads)
+    state.digest = next_digest(state.digest, summary.digested, state.alpha, state.gamma)
+    return look(corpus, state, summary)
 
 
 def sample_concentrations(
@@ -101,11 +117,11 @@ def name_new_categories(state: State) -> None:
     state.n_born += n_unnamed
 
 
-def look(corpus: Corpus, state: State, survey: Survey) -> Draw:
+def look(corpus: Corpus, state: State, summary: Summary) -> Draw:
     """The draw that the state stands for."""
     is_served = state.category_tables > 0
     holds = np.zeros(is_served.size, bool)
-    holds[survey.answers[survey.answers != NO_CATEGORY]] = True
+    holds[summary.answers[summary.answers != NO_CATEGORY]] = True
     return Draw(
         sweep=state.n_sweeps,
         n_categories=int(np.count_nonzero(is_served)),
@@ -114,7 +130,7 @@ def look(corpus: Corpus, state: State, survey: Survey) -> Draw:
         n_tables=int(state.category_tables.sum()),
         alpha=state.alpha,
         gamma=state.gamma,
-        log_joint=survey.log_joint,
+        log_joint=summary.log_joint,
     )
 
 

@@ -53,7 +53,7 @@ def load(corpus: Corpus, hyperparameters: Hyperparameters, data: bytes) -> State
         raise CheckpointError(f"the kernel {kernel!r} is none of {', '.join(KERNELS)}, which this version has")
     try:
         check_kernel(kernel, hyperparameters)
-        return KERNELS[kernel].restore(corpus, hyperparameters, course(facts, arrays), arrays)
+        return KERNELS[kernel].state.restore(corpus, hyperparameters, course(facts, arrays), arrays)
     except KeyError as error:
         raise CheckpointError(f"the checkpoint has no {error}") from error
     except ValueError as error:

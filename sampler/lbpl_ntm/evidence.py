@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numba import njit
 
-from sampler.numerics.simd import AHEAD, prefetch
+from sampler.numerics.memory import AHEAD, prefetch
 
 SMALL = 1024  # counts up to here have their log-gamma in a table
 
@@ -97,7 +97,7 @@ def log_topics(word_topic, topic_tokens, beta):  # type: ignore[no-untyped-def]
 def log_word_topics(rows, beta, rise, first, end, by_word):  # type: ignore[no-untyped-def]
     """What the words first .. end - 1 contribute to `log_topics` besides `log_norms`, into float64[V].
 
-    From rows of the counts that are not zero (sampler.blocks.WordTopics); `rise` are the `small_rises` of beta.
+    From rows of the counts that are not zero, as the blocked sampler has them; `rise` are the `small_rises` of beta.
     """
     constant = math.lgamma(beta)
     for word in range(first, end):

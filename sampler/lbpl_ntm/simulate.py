@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sampler.corpus import UNLABELED, Array, Corpus, validate
+from sampler.corpus import NO_CATEGORY, UNLABELED, Array, Corpus, validate
 from sampler.hyperparameters import Hyperparameters
 
 N_PROPOSALS = 1_000_000  # before a draw by rejection gives up
@@ -15,7 +15,7 @@ class Simulated(NamedTuple):
     """A corpus and all that it was drawn from. Categories from n_known on are new, numbered by appearance."""
 
     corpus: Corpus
-    document_category: Array  # int32[D], the category of most of a document's words, UNLABELED without a word
+    document_category: Array  # int32[D], the category of most of a document's words, NO_CATEGORY without a word
     token_table: Array  # int32[N], table of each token, numbered within its document
     token_category: Array  # int32[N]
     token_topic: Array  # int32[N]
@@ -49,32 +49,20 @@ def simulate(
     Raises ValueError where the arrays are no corpus, or where gamma is too far from its prior to be drawn.
     """
     lengths, labels = np.asarray(lengths, np.int64), np.asarray(labels, np.int32)
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    corpus = Corpus(np.zeros(lengths.sum(), np.int32), offsets, labels, n_words, n_known)
-    validate(corpus)
+    corpus = corpus_of(np.zeros(lengths.sum(), np.int32), lengths, labels, n_words, n_known)
     clamped = labels[(labels != UNLABELED) & (lengths > 0)]
     if alpha is None:
         alpha = float(rng.gamma(hyperparameters.alpha_shape, hyperparameters.alpha_scale))
     if gamma is None:
-        gamma = draw_gamma(np.unique(clamped).size, clamped.size, hyperparameters, rng)
-    token_table, token_category = seat(lengths, labels, n_known, clamped.tolist(), alpha, gamma, rng)
+        gamma = draw_gamma_given_labels(np.unique(clamped).size, clamped.size, hyperparameters, rng)
+    token_table, token_category = seat_documents(lengths, labels, n_known, clamped.tolist(), alpha, gamma, rng)
 
-    n_categories = max(n_known, int(token_category.max(initial=-1)) + 1)
-    theta = rng.dirichlet(np.full(hyperparameters.n_topics, hyperparameters.zeta), n_categories)
-    phi = rng.dirichlet(np.full(n_words, hyperparameters.beta), hyperparameters.n_topics)
+    n_categories = max(n_known, int(token_category.max(initial=NO_CATEGORY)) + 1)
+    theta, phi = draw_theta_and_phi(n_categories, n_words, hyperparameters, rng)
     token_topic = draw_from_rows(theta, token_category, rng)
-    words = draw_from_rows(phi, token_topic, rng)
-    return Simulated(
-        corpus._replace(words=words),
-        document_categories(offsets, token_category),
-        token_table,
-        token_category,
-        token_topic,
-        theta,
-        phi,
-        alpha,
-        gamma,
-    )
+    corpus = corpus._replace(words=draw_from_rows(phi, token_topic, rng))
+    document_category = majority_categories(corpus.offsets, token_category)
+    return Simulated(corpus, document_category, token_table, token_category, token_topic, theta, phi, alpha, gamma)
 
 
 def simulate_separated(
@@ -101,22 +89,13 @@ def simulate_separated(
     document_category = labels.copy()
     unlabeled = np.flatnonzero(labels == UNLABELED)
     document_category[unlabeled] = np.arange(unlabeled.size) % n_categories
-    for _ in range(N_PROPOSALS // 10):
-        theta = rng.dirichlet(np.full(hyperparameters.n_topics, hyperparameters.zeta), n_categories)
-        phi = rng.dirichlet(np.full(n_words, hyperparameters.beta), hyperparameters.n_topics)
-        if least_distance(theta @ phi) >= separation:
-            break
-    else:
-        raise ValueError(f"no {n_categories} categories {separation} apart with {hyperparameters}")
+    theta, phi = draw_separated(n_categories, n_words, hyperparameters, rng, separation)
     token_category = np.repeat(document_category, lengths)
     token_topic = draw_from_rows(theta, token_category, rng)
     words = draw_from_rows(phi, token_topic, rng)
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    corpus = Corpus(words, offsets, labels, n_words, n_known)
-    validate(corpus)
     return Simulated(
-        corpus,
-        np.where(lengths > 0, document_category, UNLABELED).astype(np.int32),
+        corpus_of(words, lengths, labels, n_words, n_known),
+        np.where(lengths > 0, document_category, NO_CATEGORY).astype(np.int32),
         np.zeros(words.size, np.int32),
         token_category,
         token_topic,
@@ -127,6 +106,33 @@ def simulate_separated(
     )
 
 
+def corpus_of(words: Array, lengths: Array, labels: Array, n_words: int, n_known: int) -> Corpus:
+    """The corpus with documents of these lengths. Raises ValueError where the arrays are none."""
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    corpus = Corpus(words, offsets, labels, n_words, n_known)
+    validate(corpus)
+    return corpus
+
+
+def draw_theta_and_phi(
+    n_categories: int, n_words: int, hyperparameters: Hyperparameters, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """theta float64[K, L] and phi float64[L, V] from their priors."""
+    theta = rng.dirichlet(np.full(hyperparameters.n_topics, hyperparameters.zeta), n_categories)
+    return theta, rng.dirichlet(np.full(n_words, hyperparameters.beta), hyperparameters.n_topics)
+
+
+def draw_separated(
+    n_categories: int, n_words: int, hyperparameters: Hyperparameters, rng: np.random.Generator, separation: float
+) -> tuple[Array, Array]:
+    """The same given that any two categories are so far apart, by rejection."""
+    for _ in range(N_PROPOSALS // 10):
+        theta, phi = draw_theta_and_phi(n_categories, n_words, hyperparameters, rng)
+        if least_distance(theta @ phi) >= separation:
+            return theta, phi
+    raise ValueError(f"no {n_categories} categories {separation} apart with {hyperparameters}")
+
+
 def least_distance(chances: Array) -> float:
     """The smallest total variation between two rows of chances float64[K, V], 1 for a single row."""
     return min(
@@ -135,7 +141,9 @@ def least_distance(chances: Array) -> float:
     )
 
 
-def draw_gamma(n_categories: int, n_tables: int, hyperparameters: Hyperparameters, rng: np.random.Generator) -> float:
+def draw_gamma_given_labels(
+    n_categories: int, n_tables: int, hyperparameters: Hyperparameters, rng: np.random.Generator
+) -> float:
     """A draw of gamma given how many known categories the labeled tables serve, by rejection.
 
     The density is the prior's times gamma^K / (gamma (gamma + 1) ... (gamma + T - 1)): proposals from
@@ -151,7 +159,7 @@ def draw_gamma(n_categories: int, n_tables: int, hyperparameters: Hyperparameter
     raise ValueError(f"gamma of mean {hyperparameters.gamma_mean} does not suit {n_tables} labeled documents: give it")
 
 
-def seat(
+def seat_documents(
     lengths: Array,
     labels: Array,
     n_known: int,
@@ -207,11 +215,11 @@ def draw_from_rows(chances: Array, rows: Array, rng: np.random.Generator) -> Arr
     return columns
 
 
-def document_categories(offsets: Array, token_category: Array) -> Array:
-    """int32[D]: the category of most tokens, UNLABELED without any; ties go to the smaller index."""
+def majority_categories(offsets: Array, token_category: Array) -> Array:
+    """int32[D]: the category of most tokens, NO_CATEGORY without any; ties go to the smaller index."""
     return np.array(
         [
-            np.bincount(token_category[first:end]).argmax() if end > first else UNLABELED
+            np.bincount(token_category[first:end]).argmax() if end > first else NO_CATEGORY
             for first, end in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
         ],
         np.int32,

@@ -5,6 +5,7 @@ near it, because there a document changes its category word by word, and two hal
 ever join. Here documents move at once, and superfluous categories are joined greedily.
 """
 
+from collections.abc import Callable
 from itertools import count
 
 import numpy as np
@@ -15,15 +16,16 @@ from sampler.corpus import NO_CATEGORY, UNLABELED, Array, Corpus
 from sampler.hyperparameters import Hyperparameters
 from sampler.lbpl_ntm.assignments import UNBORN, Assignments, Counts, recount
 from sampler.lbpl_ntm.collapsed import kernels
+from sampler.lbpl_ntm.concentrations import Concentrations
 from sampler.numerics import streams
 from sampler.numerics.streams import Step, pick, uniform
 from sampler.numerics.threads import Threads, is_raised
 
 TOPIC_SWEEPS = 30  # over topics alone, while each unlabeled document is a category of its own
 DOCUMENT_ZETA = 0.1  # instead of zeta then: a document has few topics
-ROUNDS, PASSES = 4, 3  # a round joins categories, then places all documents this often
+JOIN_ROUNDS, PASSES = 4, 3  # a round joins categories, then places all documents this often
 SHRINK = 10  # tokens: a short document with a few odd words is not a category of its own
-AT_ONCE = 500_000  # counts that are taken into account without a look at the flag
+COUNTS_AT_ONCE = 500_000  # counts that are taken into account without a look at the flag
 
 
 def first_assignments(
@@ -40,24 +42,7 @@ def first_assignments(
     assignments = seated(corpus, topics, np.full(corpus.n_documents, rest), n_slots)
     counts = recount(corpus, assignments, hyperparameters.n_topics)
     documents = np.flatnonzero(corpus.lengths > 0)
-    visits = count()
-
-    def place(order: Array, categories: Array) -> None:
-        key = streams.stream(seed, chain, next(visits), Step.START)
-        place_documents(
-            corpus,
-            assignments,
-            counts,
-            order,
-            categories,
-            hyperparameters.gamma_mean,
-            hyperparameters.zeta,
-            hyperparameters.beta,
-            key,
-            threads.stop,
-        )
-        threads.check()
-
+    place = placing(corpus, hyperparameters, assignments, counts, (seed, chain), threads)
     unlabeled = documents[corpus.labels[documents] == UNLABELED]
     if unlabeled.size:
         novelty = Novelty(corpus, hyperparameters, counts, unlabeled, threads)
@@ -65,13 +50,38 @@ def first_assignments(
             u = uniform(streams.stream(seed, chain, category, Step.START_NOVELTY), 0)
             place(unlabeled[[novelty.choose(u)]], np.array([category], np.int32))
             novelty.explain(category)
-    for round_ in range(ROUNDS):
+    for round_ in range(JOIN_ROUNDS):
         join_categories(corpus, hyperparameters, assignments, counts, threads)
         for visit in range(PASSES):
             key = streams.stream(seed, chain, round_ * PASSES + visit, Step.START_ORDER)
             order = documents[np.argsort(streams.uniforms(key, documents.size), kind="stable")]
             place(order, corpus.labels[order])
     return assignments
+
+
+def placing(
+    corpus: Corpus,
+    hyperparameters: Hyperparameters,
+    assignments: Assignments,
+    counts: Counts,
+    address: tuple[int, int],
+    threads: Threads,
+) -> Callable[[Array, Array], None]:
+    """What places some documents in categories, or where it chooses; `address` is (seed, chain)."""
+    given, visits = at_start(hyperparameters), count()
+
+    def place(order: Array, categories: Array) -> None:
+        key = streams.stream(*address, next(visits), Step.START)
+        place_documents(corpus, assignments, counts, order, categories, given, key, threads.stop)
+        threads.check()
+
+    return place
+
+
+def at_start(hyperparameters: Hyperparameters) -> Concentrations:
+    """The concentrations before the first sweep."""
+    means = hyperparameters.alpha_mean, hyperparameters.gamma_mean
+    return Concentrations(*means, hyperparameters.zeta, hyperparameters.beta)
 
 
 def first_topics(corpus: Corpus, hyperparameters: Hyperparameters, seed: int, chain: int, threads: Threads) -> Array:
@@ -81,9 +91,10 @@ def first_topics(corpus: Corpus, hyperparameters: Hyperparameters, seed: int, ch
     own = corpus.n_known + np.arange(corpus.n_documents)
     assignments = seated(corpus, topics, own, corpus.n_known + corpus.n_documents)
     counts = recount(corpus, assignments, hyperparameters.n_topics)
+    given = at_start(hyperparameters)._replace(zeta=DOCUMENT_ZETA)
     for visit in range(TOPIC_SWEEPS):
         key = streams.stream(seed, chain, 1 + visit, Step.START_TOPICS)
-        kernels.sample_topics(corpus, assignments, counts, DOCUMENT_ZETA, hyperparameters.beta, key, threads.stop)
+        kernels.sample_topics(corpus, assignments, counts, given, key, threads.stop)
         threads.check()
     return assignments.topic
 
@@ -129,7 +140,7 @@ def join_categories(
 def evidence_of(counts: Counts, categories: Array, joined: int | None, zeta: float, threads: Threads) -> Array:
     """The `log_evidence` of some categories, each joined with one more if there is one."""
     evidence = np.empty(categories.size)
-    for some in threads.slices(categories.size, AT_ONCE // counts.category_topic.shape[1]):
+    for some in threads.slices(categories.size, COUNTS_AT_ONCE // counts.category_topic.shape[1]):
         topics, tables = counts.category_topic[categories[some]], counts.category_tables[categories[some]]
         if joined is not None:
             topics, tables = topics + counts.category_topic[joined], tables + counts.category_tables[joined]
@@ -190,14 +201,15 @@ def document_sums(corpus, word_values, documents):  # type: ignore[no-untyped-de
 
 @njit(cache=True, nogil=True)
 def place_documents(  # type: ignore[no-untyped-def]
-    corpus, assignments, counts, documents, categories, gamma, zeta, beta, key, stop
+    corpus, assignments, counts, documents, categories, given, key, stop
 ):
-    """Place documents that sit at one table each anew, one after another, in place.
+    """Place documents that sit at one table each again, one after another, in place.
 
     Document documents[j] goes to categories[j]; where that is UNLABELED, to category k with probability
     proportional to m_k times the product over its tokens of p(w | k), topics summed out. Then each of
     its tokens draws a topic given the category. Gives up when the flag `stop` is raised.
     """
+    zeta, beta = given.zeta, given.beta
     n_words, n_topics = counts.word_topic.shape
     n_slots = counts.category_tables.size
     mixture = zeta + np.ascontiguousarray(counts.category_topic.T)  # float64[L, C]: categories side by side
@@ -208,12 +220,12 @@ def place_documents(  # type: ignore[no-untyped-def]
             return
         d, category = documents[j], categories[j]
         first, end = corpus.offsets[d], corpus.offsets[d + 1]
-        move_document(corpus, assignments, counts, mixture, d, -1)
+        add_document(corpus, assignments, counts, mixture, d, -1)
         for i in range(first, end):
             topic = assignments.topic[i]
             scale[topic] = 1.0 / (n_words * beta + counts.topic_tokens[topic])
         if category == UNLABELED:
-            document_log_weights(corpus, counts, mixture, scale, d, gamma, zeta, beta, weights, stop)
+            document_log_weights(corpus, counts, mixture, scale, d, given, weights, stop)
             weights[:] = np.exp(weights - weights.max())
             category = pick(weights, n_slots, uniform(key, corpus.words.size + d))
         assignments.category[first] = category
@@ -223,7 +235,7 @@ def place_documents(  # type: ignore[no-untyped-def]
                 likelihood = (beta + counts.word_topic[word, topic]) * scale[topic]
                 topic_weights[topic] = mixture[topic, category] * likelihood
             assignments.topic[i] = pick(topic_weights, n_topics, uniform(key, i))
-        move_document(corpus, assignments, counts, mixture, d, +1)
+        add_document(corpus, assignments, counts, mixture, d, +1)
         for i in range(first, end):
             topic = assignments.topic[i]
             scale[topic] = 1.0 / (n_words * beta + counts.topic_tokens[topic])
@@ -231,7 +243,7 @@ def place_documents(  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def document_log_weights(  # type: ignore[no-untyped-def]
-    corpus, counts, mixture, scale, d, gamma, zeta, beta, weights, stop
+    corpus, counts, mixture, scale, d, given, weights, stop
 ):
     """Log of m_k (or gamma, for the first free slot) times p(words of document d | k): float64[C]."""
     n_topics, n_slots = mixture.shape
@@ -241,7 +253,7 @@ def document_log_weights(  # type: ignore[no-untyped-def]
         if n_tables > 0:
             weights[category] = np.log(n_tables)
         elif category >= corpus.n_known and not is_open:
-            weights[category] = np.log(gamma)
+            weights[category] = np.log(given.gamma)
             is_open = True
         else:
             weights[category] = -np.inf
@@ -252,16 +264,16 @@ def document_log_weights(  # type: ignore[no-untyped-def]
         word = corpus.words[i]
         likelihood[:] = 0.0
         for topic in range(n_topics):
-            share = (beta + counts.word_topic[word, topic]) * scale[topic]
+            share = (given.beta + counts.word_topic[word, topic]) * scale[topic]
             for category in range(n_slots):
                 likelihood[category] += share * mixture[topic, category]
         for category in range(n_slots):
-            total = n_topics * zeta + counts.category_tokens[category]
+            total = n_topics * given.zeta + counts.category_tokens[category]
             weights[category] += np.log(likelihood[category] / total)
 
 
 @njit(cache=True, nogil=True)
-def move_document(corpus, assignments, counts, mixture, d, sign):  # type: ignore[no-untyped-def]
+def add_document(corpus, assignments, counts, mixture, d, sign):  # type: ignore[no-untyped-def]
     """Add a document that sits at one table to all counts, or take it away."""
     first, end = corpus.offsets[d], corpus.offsets[d + 1]
     category = assignments.category[first]

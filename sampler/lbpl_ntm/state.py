@@ -7,6 +7,7 @@ from typing import ClassVar, NamedTuple, Self
 from sampler.answers.tally import Tally
 from sampler.corpus import Array, Corpus
 from sampler.hyperparameters import Hyperparameters, Kernel
+from sampler.lbpl_ntm.concentrations import Concentrations
 from sampler.numerics.threads import Threads
 
 
@@ -23,8 +24,8 @@ class Draw(NamedTuple):
     log_joint: float  # nats, up to a constant of the corpus
 
 
-class Survey(NamedTuple):
-    """What a state is like, looked over once."""
+class Summary(NamedTuple):
+    """What is looked at of a state after each sweep."""
 
     answers: Array  # int32[D], see `State.document_categories`
     digested: list[Array]  # what enters the digest after each sweep: two states with equal ones go on alike
@@ -46,21 +47,20 @@ class Course:
     tally: Tally
     digest: str  # of all states so far
 
+    def concentrations(self, hyperparameters: Hyperparameters) -> Concentrations:
+        """The concentrations at present."""
+        return Concentrations(self.alpha, self.gamma, hyperparameters.zeta, hyperparameters.beta)
+
 
 @dataclass
 class State(Course, ABC):
-    """Where a chain stands; swept in place. A kernel is a subclass with its own arrays.
+    """Where a chain stands; swept in place. Each kernel has a subclass with its own arrays.
 
     Categories live in slots 0 .. C - 1, the known ones in the first. A kernel may move its new ones to other slots and
     change C between sweeps; `identity` goes with them.
     """
 
     kernel: ClassVar[Kernel]
-
-    @classmethod
-    @abstractmethod
-    def start(cls, corpus: Corpus, hyperparameters: Hyperparameters, course: Course, threads: Threads) -> Self:
-        """The state before the first sweep: cls(**vars(course), ...). The caller numbers the categories."""
 
     @classmethod
     @abstractmethod
@@ -73,14 +73,6 @@ class State(Course, ABC):
     def arrays(self, corpus: Corpus) -> dict[str, Array]:
         """All that the state does not share with others and that cannot be counted again, in the smallest types."""
 
-    @abstractmethod
-    def sweep(self, corpus: Corpus, hyperparameters: Hyperparameters, threads: Threads | None) -> None:
-        """Take all steps of one sweep but the concentrations; `n_sweeps` already counts it.
-
-        A category that appears has the identity UNBORN. Without threads the caller's thread does all. A state whose
-        sweep was Interrupted is of no more use.
-        """
-
     @property
     @abstractmethod
     def identity(self) -> Array:
@@ -92,8 +84,8 @@ class State(Course, ABC):
         """int64[C], m_k: tables that serve each category, those of labeled documents too."""
 
     @abstractmethod
-    def survey(self, corpus: Corpus, hyperparameters: Hyperparameters, threads: Threads | None = None) -> Survey:
-        """Look the state over. Without threads the caller's thread does all."""
+    def summarize(self, corpus: Corpus, hyperparameters: Hyperparameters, threads: Threads | None = None) -> Summary:
+        """The summary of the state. Without threads the caller's thread does all."""
 
     @abstractmethod
     def document_categories(self, corpus: Corpus) -> Array:
@@ -103,5 +95,5 @@ class State(Course, ABC):
         """
 
     def log_joint(self, corpus: Corpus, hyperparameters: Hyperparameters) -> float:
-        """See `Survey`."""
-        return self.survey(corpus, hyperparameters).log_joint
+        """See `Summary`."""
+        return self.summarize(corpus, hyperparameters).log_joint

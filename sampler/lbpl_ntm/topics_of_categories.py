@@ -16,8 +16,8 @@ from sampler.lbpl_ntm import chain
 from sampler.lbpl_ntm.blocked.state import BlockedState
 from sampler.numerics.threads import Threads, is_raised
 
-N_SWEEPS, BURN_IN = 100, 50
-AT_ONCE = 500_000  # words of topics that are ranked without a look at the flag
+N_TOPIC_SWEEPS, TOPIC_BURN_IN = 100, 50
+WORDS_AT_ONCE = 500_000  # words of topics that are ranked without a look at the flag
 
 
 class Topics(NamedTuple):
@@ -42,16 +42,16 @@ def learn_topics(
     n_topics = hyperparameters.n_topics
     theta, phi = np.zeros((n_categories, n_topics)), np.zeros((corpus.n_words, n_topics))
     share = np.zeros(n_topics)
-    for sweep in range(N_SWEEPS):
+    for sweep in range(N_TOPIC_SWEEPS):
         chain.sweep(held, hyperparameters, state, threads)
-        if sweep < BURN_IN:
+        if sweep < TOPIC_BURN_IN:
             continue
         of_category = state.counts.category_topic[:n_categories] + hyperparameters.zeta
         theta += of_category / of_category.sum(axis=1, keepdims=True)
         add_topic_words(*state.counts.word_topics, state.counts.topic_tokens, hyperparameters.beta, phi, threads.stop)
         threads.check()
         share += state.counts.topic_tokens / corpus.n_tokens
-    kept = N_SWEEPS - BURN_IN
+    kept = N_TOPIC_SWEEPS - TOPIC_BURN_IN
     return Topics(theta / kept, phi / kept, share / kept)
 
 
@@ -79,7 +79,7 @@ def top_words(topics: Topics, n: int, threads: Threads | None = None) -> list[li
     overall = topics.topic_word @ topics.share
     log_overall = np.log(np.maximum(overall, 1e-300))[:, None]
     words: list[list[int]] = []
-    for some in threads.slices(n_topics, AT_ONCE // max(n_words, 1)):
+    for some in threads.slices(n_topics, WORDS_AT_ONCE // max(n_words, 1)):
         relevance = np.log(topics.topic_word[:, some]) - (1.0 - RELEVANCE) * log_overall
         best = np.argsort(-relevance, axis=0, kind="stable")[:n]
         words += [[int(word) for word in column] for column in best.T]

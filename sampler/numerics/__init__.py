@@ -1,1 +1,1 @@
-"""Numerics that know no document: random streams and variates, vector lanes, threads."""
+"""Numerics that know no document: random streams and variates, SIMD, memory, threads."""

@@ -5,13 +5,16 @@ after the last one it read. Draws of 32 bits are compared with bounds eight at a
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
+from sampler.corpus import Array
 from sampler.numerics.streams import uniform
 from sampler.numerics.variates import HALF_WORD, bits32, random_bits
 
+NO_WEIGHT = -1  # index of none of the weights
 FEW = 10.0  # expected successes below which a binomial is counted up from zero
 COUNTED_DRAWS = 256  # up to here a multinomial compares each draw with all bounds, eight draws at a time
 
@@ -134,19 +137,31 @@ def bound32(start, mass, dither):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def settled(below, bound, n):
+def draws_below(below, bound, n):
     """The draws below a bound, also where none or all are."""
     return np.int64(0) if bound <= 0 else np.int64(n) if bound >= 2**32 else np.int64(below)
 
 
+class Targets(NamedTuple):
+    """The weights[first:size] without the one taken, and what else there is of `mass`."""
+
+    weights: Array  # float32
+    first: int
+    size: int
+    taken: int  # or NO_WEIGHT
+    mass: float
+
+
 @njit(cache=True, nogil=True, error_model="numpy")
-def throw(n, weights, first, size, taken, mass, key, position, out):
-    """Throw n draws of 32 bits upon weights[first:size], without the one taken, and what else there is of `mass`.
+def throw_draws(n, targets, key, position, out):
+    """Throw n draws of 32 bits upon the targets.
 
     The bounds between weights are whole numbers of 2^-32 parts, dithered by one uniform: each draw alone has exactly
     its law, and that the draws share the dither changes their joint law by less than n^2 2^-64.
     Helpers get numbers, never an array: numba would count a reference for each call, which takes longer than the rest.
+    One piece, though it is long: eight draws, bounds and counts side by side are what keeps them in registers.
     """
+    weights, first, size, taken, mass = targets
     dither = uniform(key, position)
     draws_key = random_bits(key, position + 1)
     last = size - 1
@@ -167,14 +182,14 @@ def throw(n, weights, first, size, taken, mass, key, position, out):
         bounds = (bound0, bound1, bound2, bound3, bound4, bound5, bound6, bound7)
         n0, n1, n2, n3, n4, n5, n6, n7 = count_below(n, draws_key, bounds)
         counts = (
-            settled(n0, bound0, n),
-            settled(n1, bound1, n),
-            settled(n2, bound2, n),
-            settled(n3, bound3, n),
-            settled(n4, bound4, n),
-            settled(n5, bound5, n),
-            settled(n6, bound6, n),
-            settled(n7, bound7, n),
+            draws_below(n0, bound0, n),
+            draws_below(n1, bound1, n),
+            draws_below(n2, bound2, n),
+            draws_below(n3, bound3, n),
+            draws_below(n4, bound4, n),
+            draws_below(n5, bound5, n),
+            draws_below(n6, bound6, n),
+            draws_below(n7, bound7, n),
         )
         for t in range(min(8, size - j)):
             out[j + t] = counts[t] - before
@@ -190,7 +205,7 @@ def multinomial(n, weights, size, total, key, position, out):
     A rest below zero, by rounding, is none. While the draws are many, weights take their parts by binomials, the
     heaviest first; the others are then few enough to be thrown one by one, eight at a time.
     """
-    mass, heaviest, most = 0.0, -1, np.float32(0.0)
+    mass, heaviest, most = 0.0, NO_WEIGHT, np.float32(0.0)
     for j in range(size):
         mass += weights[j]
         if weights[j] > most:
@@ -198,9 +213,9 @@ def multinomial(n, weights, size, total, key, position, out):
     rest = max(total - mass, 0.0)
     if mass + rest <= 0.0:
         rest = 1.0
-    left, first, taken, heavy = n, 0, -1, 0
+    left, first, taken, heavy = n, 0, NO_WEIGHT, 0
     if n > COUNTED_DRAWS:
-        if heaviest >= 0:
+        if heaviest != NO_WEIGHT:
             taken = heaviest
             heavy, position = binomial(n, most / (mass + rest), key, position)
             left -= heavy
@@ -217,7 +232,7 @@ def multinomial(n, weights, size, total, key, position, out):
         mass = 0.0
         for j in range(first, size):
             mass += weight_if(weights[j], j, size, taken)
-    position = throw(left, weights, first, size, taken, mass + rest, key, position, out)
-    if taken >= 0:
+    position = throw_draws(left, Targets(weights, first, size, taken, mass + rest), key, position, out)
+    if taken != NO_WEIGHT:
         out[taken] = heavy
     return position

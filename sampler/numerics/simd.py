@@ -1,6 +1,6 @@
 """Numbers side by side, for compiled kernels: categories, or a document's tokens, are handled LANES at a time.
 
-Loops would do the same, but each time they run they ask anew whether arrays overlap, and their sums go through memory.
+Loops would do the same, but each time they run they test whether arrays overlap, and their sums go through memory.
 These values stay in registers. Products and sums of float32 are rounded one by one, as scalars are.
 """
 
@@ -13,9 +13,9 @@ from numba.core import cgutils
 from numba.extending import intrinsic, models, register_model
 
 from sampler.corpus import Array
+from sampler.numerics.memory import address
 
 LANES = 32  # side by side in vector registers: slots of categories are padded to a multiple
-AHEAD = 3  # words for whose rows memory is asked: rows lie too far apart for the processor to guess
 CACHE_LINE = 64  # bytes: rows that begin with one are read with fewer accesses
 
 
@@ -43,25 +43,17 @@ class LanesModel(models.PrimitiveModel):
 def aligned(shape: tuple[int, ...], dtype: type[np.generic]) -> Array:
     """Zeros that begin with a cache line."""
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
-    room = np.zeros(size + CACHE_LINE, np.uint8)
-    first = -room.ctypes.data % CACHE_LINE
-    return room[first : first + size].view(dtype).reshape(shape)
+    memory = np.zeros(size + CACHE_LINE, np.uint8)
+    first = -memory.ctypes.data % CACHE_LINE
+    return memory[first : first + size].view(dtype).reshape(shape)
 
 
 @njit(cache=True, nogil=True)
 def aligned_rows(n_rows, n_columns):  # type: ignore[no-untyped-def]
     """Zeros float32[n_rows, n_columns] that begin with a cache line, for compiled kernels."""
-    room = np.zeros(n_rows * n_columns + CACHE_LINE // 4, np.float32)
-    first = (-room.ctypes.data % CACHE_LINE) // 4
-    return room[first : first + n_rows * n_columns].reshape(n_rows, n_columns)
-
-
-def address(context: Any, builder: Any, signature: Any, arguments: Any, vector: Any) -> Any:
-    """Pointer to the vector that begins at array[row, place]."""
-    array = context.make_array(signature.args[0])(context, builder, arguments[0])
-    row, place = (builder.zext(index, ir.IntType(64)) if index.type.width < 64 else index for index in arguments[1:3])
-    width = cgutils.unpack_tuple(builder, array.shape)[1]
-    return builder.bitcast(builder.gep(array.data, [builder.add(builder.mul(row, width), place)]), vector.as_pointer())
+    memory = np.zeros(n_rows * n_columns + CACHE_LINE // 4, np.float32)
+    first = (-memory.ctypes.data % CACHE_LINE) // 4
+    return memory[first : first + n_rows * n_columns].reshape(n_rows, n_columns)
 
 
 def lanes_of(kind: Any) -> Lanes | None:
@@ -291,48 +283,6 @@ def numbered(typing_context):  # type: ignore[no-untyped-def]
         return ir.Constant(VECTORS[WHOLES], list(range(LANES)))
 
     return WHOLES(), generate
-
-
-@intrinsic
-def prefetch(typing_context, array, row, place):  # type: ignore[no-untyped-def]
-    """Have the cache line of array[row, place] brought near, whether there is such a place or not."""
-    if not isinstance(array, types.Array) or (array.ndim, array.layout) != (2, "C"):
-        return None
-
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        byte = ir.IntType(8)
-        pointer = address(context, builder, signature, arguments, byte)
-        kinds = [byte.as_pointer(), *[ir.IntType(32)] * 3]
-        kind = ir.FunctionType(ir.VoidType(), kinds)
-        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-        builder.call(function, [pointer, *(ir.Constant(ir.IntType(32), n) for n in (0, 3, 1))])
-        return context.get_dummy_value()
-
-    return types.void(array, row, place), generate
-
-
-@intrinsic
-def borrow(typing_context, arrays):  # type: ignore[no-untyped-def]
-    """The same named tuple of arrays, for a kernel to pass on without counting references.
-
-    numba counts one for each array of each call, with a locked instruction, which takes longer than many a call. The
-    caller keeps the arrays alive until the kernel ends.
-    """
-    if not all(isinstance(kind, types.Array) for kind in arrays.types):
-        return None
-
-    def without_owner(context, builder, kind, value):  # type: ignore[no-untyped-def]
-        array = context.make_array(kind)(context, builder, value)
-        array.meminfo = cgutils.get_null_value(array.meminfo.type)
-        array.parent = cgutils.get_null_value(array.parent.type)
-        return array._getvalue()
-
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        owned = zip(arrays.types, cgutils.unpack_tuple(builder, arguments[0]), strict=True)
-        parts = [without_owner(context, builder, kind, part) for kind, part in owned]
-        return context.make_tuple(builder, arrays, parts)
-
-    return arrays(arrays), generate
 
 
 def padded(n_slots: int) -> int:

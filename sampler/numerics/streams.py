@@ -15,7 +15,9 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 FIRST = np.uint64(0xBF58476D1CE4E5B9)
 SECOND = np.uint64(0x94D049BB133111EB)
 TO_UNIT = 2.0**-53
-BLOCK = 16  # weights summed together before a choice: short chains of additions overlap in the processor
+SUMMED_TOGETHER = (
+    16  # weights of a block, whose sum is made before a choice: short chains of additions overlap in the processor
+)
 
 
 class Step(IntEnum):
@@ -83,12 +85,12 @@ def pick(weights, size, u):  # type: ignore[no-untyped-def]
 
     Sums are made in blocks of fixed bounds, so the choice depends on the weights alone.
     """
-    n_blocks = (size + BLOCK - 1) // BLOCK
+    n_blocks = (size + SUMMED_TOGETHER - 1) // SUMMED_TOGETHER
     sums = np.empty(n_blocks)
     total = 0.0
     for b in range(n_blocks):
         block = 0.0
-        for j in range(b * BLOCK, min((b + 1) * BLOCK, size)):
+        for j in range(b * SUMMED_TOGETHER, min((b + 1) * SUMMED_TOGETHER, size)):
             block += weights[j]
         sums[b] = block
         total += block
@@ -98,7 +100,7 @@ def pick(weights, size, u):  # type: ignore[no-untyped-def]
         if rest >= sums[b]:
             rest -= sums[b]
             continue
-        for j in range(b * BLOCK, min((b + 1) * BLOCK, size)):
+        for j in range(b * SUMMED_TOGETHER, min((b + 1) * SUMMED_TOGETHER, size)):
             if weights[j] > 0.0:
                 last = j
                 if rest < weights[j]:

@@ -84,9 +84,9 @@ def normal_beyond(i, x, key, position):
     if i == 0:  # Marsaglia (1964): the tail under an exponential of rate TAIL
         while True:
             beyond = exponential(key, position) / TAIL
-            room = exponential(key, position + 1)
+            bound = exponential(key, position + 1)
             position += 2
-            if 2.0 * room >= beyond * beyond:
+            if 2.0 * bound >= beyond * beyond:
                 return TAIL + beyond, position
     y = HEIGHTS[i] + uniform(key, position) * (HEIGHTS[i + 1] - HEIGHTS[i])
     return (x if y < math.exp(-0.5 * x * x) else -1.0), position + 1
@@ -167,6 +167,14 @@ def small_gamma(shape: float, u: float, key: np.uint64, position: int) -> tuple[
                 return x, position + 1
         u = uniform(key, position + 1)
         position += 2
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def any_gamma(shape: float, key: np.uint64, position: int) -> tuple[float, int]:
+    """A number of Gamma(shape, 1), shape > 0."""
+    if shape >= 1.0:
+        return gamma(shape, key, position)
+    return small_gamma(shape, uniform(key, position), key, position + 1)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

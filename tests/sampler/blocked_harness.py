@@ -10,8 +10,9 @@ from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.hyperparameters import Hyperparameters
 from sampler.lbpl_ntm import chain
 from sampler.lbpl_ntm.blocked import arrays
-from sampler.lbpl_ntm.blocked.arrays import FIXED_POINT, MIXED
+from sampler.lbpl_ntm.blocked.arrays import FIXED_POINT, MIXED, Drawn
 from sampler.lbpl_ntm.blocked.state import BlockedState
+from sampler.lbpl_ntm.blocked.sweep import Sweep
 from sampler.numerics.threads import Threads
 
 FALSE_ALARM = 1e-3  # of a whole comparison, were the seed not fixed
@@ -115,30 +116,39 @@ def assert_tables_are_possible(corpus: Corpus, state: BlockedState) -> None:
     assert (log_seats >= least - slack).all()
 
 
-def with_room(corpus: Corpus, hyperparameters: Hyperparameters, n_categories: int, seed: int) -> BlockedState:
-    """A state that has room for the parameters of so many categories, whatever it started with."""
+def prepared(corpus: Corpus, hyperparameters: Hyperparameters, n_categories: int, seed: int) -> Sweep:
+    """The steps over a state that has slots for so many categories, whatever it started with."""
     state = start(corpus, hyperparameters, seed)
-    state.house(corpus, n_categories)
-    with Threads() as threads:
-        state.make_room(threads)
-    return state
+    state.make_slots(corpus.n_known, n_categories)
+    return Sweep(corpus, hyperparameters, state, Threads())
 
 
-def write_categories(state: BlockedState, stick: Sequence[float], chance: Array) -> None:
+def steps_of(corpus: Corpus, hyperparameters: Hyperparameters, state: BlockedState, threads: Threads) -> Sweep:
+    """The steps over a state, with what its last sweep on as many threads has drawn."""
+    sweep = Sweep(corpus, hyperparameters, state, threads)
+    assert sweep.scratch.drawn.stick.any(), "nothing has been drawn"
+    return sweep
+
+
+def drawn_of(state: BlockedState) -> Drawn:
+    """The parameters of the last sweep."""
+    [scratch] = state.workplace.scratches.values()
+    return scratch.drawn
+
+
+def write_categories(sweep: Sweep, stick: Sequence[float], chance: Array) -> None:
     """Let b [K] and p(w | k), float32[V, K], be these instead of drawn ones."""
-    assert state.room is not None
-    drawn = state.room.drawn
+    drawn = sweep.scratch.drawn
     drawn.stick[:], drawn.chance[:] = 0.0, 0.0
     drawn.stick[: len(stick)], drawn.chance[:, : len(stick)] = stick, chance
 
 
-def write_topics(state: BlockedState, theta: Array, phi: Array, counted: Array, rng: np.random.Generator) -> None:
+def write_topics(sweep: Sweep, theta: Array, phi: Array, counted: Array, rng: np.random.Generator) -> None:
     """Let theta [K, L] and phi [V, L] be these; topics with `counted` bool[V, L] stand first, each part in any order.
 
     The weights of phi are 0 where a word has no such topic; they and theta are taken as float32.
     """
-    assert state.room is not None
-    drawn = state.room.drawn
+    drawn = sweep.scratch.drawn
     drawn.mixture[:] = 0.0
     drawn.mixture[:, : theta.shape[0]] = theta.T
     for w in range(phi.shape[0]):
@@ -146,23 +156,17 @@ def write_topics(state: BlockedState, theta: Array, phi: Array, counted: Array, 
         topics = np.concatenate([rng.permutation(part) for part in parts])
         drawn.topic[w, : topics.size], drawn.weight[w, : topics.size] = topics, phi[w, topics]
         drawn.size[w], drawn.counted[w] = topics.size, parts[0].size
-    mix(state)
-
-
-def mix(state: BlockedState) -> None:
-    """Let the blocked sampler reckon p(w | k) from theta and phi."""
-    state.mix(Threads())
+    sweep.write_chances()
 
 
 def redraw_words(corpus: Corpus, state: BlockedState, rng: np.random.Generator) -> None:
     """Draw every token's word from p(w | k) of its category, in place; the topics are then those of other words."""
-    assert state.room is not None
     category = token_categories(corpus, state)
-    cumulative = np.cumsum(state.room.drawn.chance[:, category], axis=0, dtype=float)
+    cumulative = np.cumsum(drawn_of(state).chance[:, category], axis=0, dtype=float)
     word = (cumulative[:-1] <= rng.random(category.size) * cumulative[-1]).sum(axis=0)
     order = np.lexsort((word, np.repeat(np.arange(corpus.n_documents), corpus.lengths)))
     corpus.words[:] = word[order]
-    state.bags = arrays.bag(corpus)
+    state.bags = arrays.bags_of(corpus)
     place(corpus, state, category[order])
 
 

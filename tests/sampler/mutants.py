@@ -8,7 +8,7 @@ import sys
 import types
 from collections.abc import Sequence
 
-from sampler.lbpl_ntm.blocked import birth_death, category_scores, mixed_documents, split_merge, whole_documents
+from sampler.lbpl_ntm.blocked import birth_death, category_scores, mixed_documents, split_merge, tables, whole_documents
 from sampler.lbpl_ntm.collapsed import kernels
 
 Mistakes = dict[str, tuple[str, str]]
@@ -20,12 +20,12 @@ DOCUMENTS: Mistakes = {
     ),
     "a token that is asked counts itself": ("pull - np.float32(1.0) + weight", "pull + weight"),
     "a token stays too seldom": ("pull - np.float32(1.0) + weight", "pull - np.float32(1.0)"),
-    "a new category's tokens are forgotten": ("rest -= pull[active[a]] * near[a, i]", "rest -= near[a, i]"),
-    "those behind a token that left are not asked again": ("lane += np.uint64(1)", "lane += np.uint64(LANES)"),
+    "a new category's tokens are forgotten": ("rest -= at.pull[at.active[a]] * at.near[a, i]", "rest -= at.near[a, i]"),
+    "those behind a token that left are not asked again": ("lane + np.uint64(1)", "lane + np.uint64(LANES)"),
     "a table's size is left out": ("rest -= at.table_size[t]", "rest -= 1"),
     "the second table is too early": ("hazard = math.log1p(concentration / j)", "hazard = math.log1p(concentration)"),
     "the first to leave is any": (
-        "hazard = math.log1p(offers.leave[category, bags.words[first + j]] * odds)",
+        "hazard = math.log1p(scores.leave[category, bags.words[first + j]] * odds)",
         "hazard = math.log1p(odds)",
     ),
     "what is not quite certain stays": ("return u * (1.0 + others) < 1.0", "return u * (0.5 + others) < 1.0"),
@@ -34,23 +34,27 @@ DOCUMENTS: Mistakes = {
 }
 
 SPLIT_MERGE: Mistakes = {
-    "a factor 2": ("math.log(gamma)", "math.log(2.0 * gamma)"),
+    "a factor 2": ("math.log(given.gamma)", "math.log(2.0 * given.gamma)"),
     "the number of merges there are": ("math.log(n_new_categories * m_new", "math.log(m_new"),
     "the choice of anchors": ("+ choice - log_chance", "- math.log(n_new_categories) - log_chance"),
     "the tables of the new part": ("+ math.lgamma(m_new) ", ""),
     "that accepted tables are drawn once more": (
         "labeled_tables[category] + seated.document.size",
-        "parts.tables[NEW if category == new else OLD] if is_split else (category == old) * parts.tables.sum()",
+        "parts.tables[NEW_PART if category == pair.new else OLD_PART] if pair.is_split else "
+        "(category == pair.old) * parts.tables.sum()",
     ),
 }
 
 BIRTH_DEATH: Mistakes = {
-    "a factor 2": ("math.log(gamma)", "math.log(2.0 * gamma)"),
+    "a factor 2": ("math.log(given.gamma)", "math.log(2.0 * given.gamma)"),
     "the tables of the categories": ("math.log(category_tables[k]) + sums", "sums"),
     "the order of the tokens": ("((prior + i) * fresh[w])", "(prior * fresh[w])"),
     "the topics before a token": ("        pull[topics[i]] += inverse[topics[i]]\n", ""),
     "how readily a death is accepted": ("-log_ratio if dies else", "np.inf if dies else"),
-    "theta's prior": ("draw_category(drawn, category, counts, zeta,", "draw_category(drawn, category, counts, 0.01,"),
+    "theta's prior": (
+        "draw_category(categories, category, counts, zeta,",
+        "draw_category(categories, category, counts, 0.01,",
+    ),
 }
 
 COLLAPSED: dict[str, tuple[str, str, str]] = {  # with the kernel that it is in
@@ -66,8 +70,8 @@ COLLAPSED: dict[str, tuple[str, str, str]] = {  # with the kernel that it is in
     ),
     "a new category's likelihood is left out": (
         "sample_tables",
-        "new_table * gamma / counts.topic_tokens.size",
-        "new_table * gamma",
+        "new_table * given.gamma / counts.topic_tokens.size",
+        "new_table * given.gamma",
     ),
     "a category's tables are left out": (
         "sample_categories",
@@ -86,7 +90,7 @@ COLLAPSED: dict[str, tuple[str, str, str]] = {  # with the kernel that it is in
     ),
 }
 
-OF_DOCUMENTS = (category_scores, mixed_documents, whole_documents)  # as they import each other
+OF_DOCUMENTS = (category_scores, tables, mixed_documents, whole_documents)  # as they import each other
 
 
 def of_documents(old: str, new: str) -> types.ModuleType:

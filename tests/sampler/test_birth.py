@@ -12,12 +12,14 @@ import numpy as np
 import pytest
 import scipy.special
 
-from sampler.corpus import UNLABELED, Array, Corpus
+from sampler.corpus import NO_CATEGORY, UNLABELED, Array, Corpus
 from sampler.hyperparameters import Hyperparameters
 from sampler.lbpl_ntm import chain
-from sampler.lbpl_ntm.blocked import birth_death, split_merge
-from sampler.lbpl_ntm.blocked import state as blocked_state
+from sampler.lbpl_ntm.blocked import birth_death
+from sampler.lbpl_ntm.blocked import sweep as blocked_sweep
+from sampler.lbpl_ntm.blocked.categories import unused_slot
 from sampler.lbpl_ntm.blocked.state import BlockedState
+from sampler.lbpl_ntm.blocked.sweep import Sweep
 from sampler.lbpl_ntm.checkpoint import dump, load
 from sampler.lbpl_ntm.simulate import simulate
 from sampler.numerics.streams import branch
@@ -40,8 +42,8 @@ def by_births_alone(name: str, n_sweeps: int, seed: int, monkeypatch: pytest.Mon
     """
     corpus, rng = harness.TINY[name], np.random.default_rng(seed)
     for constant, value in ALONE.items():
-        monkeypatch.setattr(blocked_state, constant, value)
-    monkeypatch.setattr(BlockedState, "sample_documents", test_blocked.plain_documents(corpus, rng, tokens_move=False))
+        monkeypatch.setattr(blocked_sweep, constant, value)
+    monkeypatch.setattr(Sweep, "sample_documents", test_blocked.plain_documents(corpus, rng, tokens_move=False))
     seen, _ = test_blocked.run(corpus, n_sweeps, seed, concentrations=False)
     return test_blocked.worst_t(seen, of_whole_documents(name))
 
@@ -77,13 +79,13 @@ def test_many_births_and_deaths_match_the_enumerated_posterior(name: str, monkey
 @pytest.mark.slow  # each is compiled anew
 @pytest.mark.parametrize("mistake", mutants.BIRTH_DEATH)
 def test_the_comparison_has_the_power_to_see_what_is_left_out(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocked_state, "birth_death", mutants.of_birth_death(*mutants.BIRTH_DEATH[mistake]))
+    monkeypatch.setattr(blocked_sweep, "birth_death", mutants.of_birth_death(*mutants.BIRTH_DEATH[mistake]))
     worst, n_comparisons = by_births_alone("label without a word", N_SWEEPS_SLOW, 33, monkeypatch)
     assert worst > 1.5 * harness.t_limit(n_comparisons)
 
 
-def crowded(seed: int, n_sweeps: int) -> tuple[Corpus, BlockedState]:
-    """A chain whose documents have been visited in the last sweep, but whose births are still to come."""
+def crowded(seed: int, n_sweeps: int) -> tuple[Corpus, Sweep]:
+    """The steps of a sweep that has visited the documents, but whose births are still to come."""
     rng = np.random.default_rng(seed)
     labels = np.where(np.arange(200) % 5 == 0, np.arange(200) % 2, UNLABELED)
     corpus = simulate(rng.integers(1, 25, 200), labels, 40, 2, CROWDED, rng, alpha=0.5, gamma=3.0).corpus
@@ -91,48 +93,46 @@ def crowded(seed: int, n_sweeps: int) -> tuple[Corpus, BlockedState]:
     for _ in range(n_sweeps):
         chain.sweep(corpus, CROWDED, state)
     state.n_sweeps += 1
-    with Threads() as threads:
-        state.draw_parameters(corpus, CROWDED, threads)
-        state.make_offers(threads)
-        state.sample_documents(threads)
-    return corpus, state
+    sweep = Sweep(corpus, CROWDED, state, Threads())
+    sweep.draw_parameters()
+    sweep.score_categories()
+    sweep.sample_documents()
+    return corpus, sweep
 
 
-def bytes_of(state: BlockedState) -> list[bytes]:
+def bytes_of(sweep: Sweep) -> list[bytes]:
     """All that births may write, but scores of categories that are not there."""
-    assert state.room is not None
-    drawn = state.room.drawn
+    state, drawn = sweep.state, sweep.scratch.drawn
     arrays = [*state.placements, state.counts.category_word, state.counts.category_tables, state.counts.log_seats]
     return [array.tobytes() for array in [*arrays, drawn.stick, drawn.mixture, drawn.chance, state.numbers]]
 
 
 @pytest.mark.parametrize("n_sweeps", [0, 10])
 def test_births_that_are_rejected_change_nothing(n_sweeps: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocked_state, "share_of_births", lambda *_: 1.0)
-    corpus, state = crowded(41, n_sweeps)
+    monkeypatch.setattr(blocked_sweep, "share_of_births", lambda *_: 1.0)
+    _, sweep = crowded(41, n_sweeps)
     for _ in range(5):  # whoever is alone joins another
-        state.gamma = 1e-300
-        state.births(corpus, CROWDED, Threads())
-    before = bytes_of(state)
-    state.births(corpus, CROWDED, Threads())
-    assert bytes_of(state) == before
+        sweep.state.gamma = 1e-300
+        sweep.visit_births()
+    before = bytes_of(sweep)
+    sweep.visit_births()
+    assert bytes_of(sweep) == before
 
 
 def test_a_document_that_no_category_suits_opens_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a gamma without bounds all do: then every document that is one table is alone. Slots are made for them."""
-    monkeypatch.setattr(blocked_state, "share_of_births", lambda *_: 1.0)
-    corpus, state = crowded(42, 10)
+    monkeypatch.setattr(blocked_sweep, "share_of_births", lambda *_: 1.0)
+    corpus, sweep = crowded(42, 10)
+    state = sweep.state
     n_slots, state.gamma = state.identity.size, 1e300
-    sticks = state.room.drawn.stick.sum()  # type: ignore[union-attr]
-    state.births(corpus, CROWDED, Threads())
-    assert state.room is not None
-    homes = state.placements.whole[state.room.one_table]
+    sticks = sweep.scratch.drawn.stick.sum()
+    sweep.visit_births()
+    homes = state.placements.whole[sweep.scratch.one_table]
     assert homes.size > 64 and state.identity.size > n_slots
     assert (state.counts.category_tables[homes] == 1).all() and np.unique(homes).size == homes.size
-    assert math.isclose(state.room.drawn.stick.sum(), sticks, rel_tol=1e-12)
-    np.testing.assert_allclose(state.room.drawn.chance[:, homes].sum(axis=0), 1.0, rtol=1e-4)
-    with Threads() as threads:
-        state.sample_topics(corpus, threads)
+    assert math.isclose(sweep.scratch.drawn.stick.sum(), sticks, rel_tol=1e-12)
+    np.testing.assert_allclose(sweep.scratch.drawn.chance[:, homes].sum(axis=0), 1.0, rtol=1e-4)
+    sweep.sample_topics()
     chain.name_new_categories(state)
     blocked_harness.assert_counts_are_a_recount(corpus, state)
     assert np.unique(state.identity[homes]).size == homes.size
@@ -141,11 +141,12 @@ def test_a_document_that_no_category_suits_opens_one(monkeypatch: pytest.MonkeyP
 def test_the_first_sweeps_alone_propose_births_to_the_share_that_is_asked_for() -> None:
     """A gamma without bounds: who is asked opens a category. Half of 160 documents are asked, then next to none."""
     model, n_opened = dataclasses.replace(CROWDED, birth_share=0.5), []
-    corpus, state = crowded(45, 0)
-    for _ in range(blocked_state.YOUNG + 1):
+    _, sweep = crowded(45, 0)
+    state, sweep.hyperparameters = sweep.state, model
+    for _ in range(blocked_sweep.YOUNG + 1):
         n_before = np.count_nonzero(state.counts.category_tables)
         state.gamma = 1e300
-        state.births(corpus, model, Threads())
+        sweep.visit_births()
         n_opened.append(int(np.count_nonzero(state.counts.category_tables) - n_before))
         state.n_sweeps += 1
     assert n_opened[0] > 30  # 80 if all of them are one table, less 8 standard deviations of 6.3
@@ -153,23 +154,24 @@ def test_the_first_sweeps_alone_propose_births_to_the_share_that_is_asked_for() 
 
 
 def test_slots_that_were_there_before_change_no_birth(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocked_state, "share_of_births", lambda *_: 1.0)
-    corpus, state = crowded(43, 10)
-    _, roomy = crowded(43, 10)
+    monkeypatch.setattr(blocked_sweep, "share_of_births", lambda *_: 1.0)
+    sweeps = [crowded(43, 10)[1] for _ in range(2)]
+    state, roomy = (sweep.state for sweep in sweeps)
     for some in (state, roomy):
         some.gamma = 1e3
     for _ in range(4):
-        roomy.enlarge()
+        sweeps[1].add_slots()
     n_slots, n_before = roomy.identity.size, state.identity.size
-    for some in (state, roomy):
-        some.births(corpus, CROWDED, Threads())
+    for sweep in sweeps:
+        sweep.visit_births()
     assert roomy.identity.size == n_slots > state.identity.size > n_before
     np.testing.assert_array_equal(state.placements.whole, roomy.placements.whole)
 
 
 def test_counts_equal_a_recount_where_births_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocked_state, "share_of_births", lambda *_: 1.0)
-    corpus, state = crowded(44, 0)
+    monkeypatch.setattr(blocked_sweep, "share_of_births", lambda *_: 1.0)
+    corpus, sweep = crowded(44, 0)
+    state = sweep.state
     n_born, n_sizes = state.n_born, set()
     for _ in range(100):
         chain.sweep(corpus, CROWDED, state)
@@ -179,7 +181,7 @@ def test_counts_equal_a_recount_where_births_are_many(monkeypatch: pytest.Monkey
 
 
 def test_births_are_the_same_for_any_threads_and_after_a_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocked_state, "share_of_births", lambda *_: 0.5)
+    monkeypatch.setattr(blocked_sweep, "share_of_births", lambda *_: 0.5)
     corpus, _ = crowded(45, 0)
     alone = blocked_harness.start(corpus, CROWDED, seed=46)
     others = [blocked_harness.start(corpus, CROWDED, seed=46) for _ in range(3)]
@@ -200,20 +202,16 @@ def test_the_weights_of_imputed_topics_have_the_evidence_for_their_mean() -> Non
     document = [0, 0, 1, 2, 3]
     corpus = harness.corpus_of([document, [0, 1, 2, 3]], [UNLABELED, 0], 4, 1)
     model = Hyperparameters(n_topics=n_topics, zeta=zeta, n_start=1)
-    state = blocked_harness.with_room(corpus, model, 2, seed=48)
+    sweep = blocked_harness.prepared(corpus, model, 2, seed=48)
     norm, phi = rng.uniform(0.5, 2.0, n_topics), rng.dirichlet(np.full(4, 0.3), n_topics).T
-    blocked_harness.write_topics(state, np.full((1, n_topics), 1.0), phi * norm, rng.random(phi.shape) < 0.5, rng)
-    assert state.room is not None
+    blocked_harness.write_topics(sweep, np.full((1, n_topics), 1.0), phi * norm, rng.random(phi.shape) < 0.5, rng)
     fresh = rng.uniform(0.1, 1.0, 4).astype(np.float32)
-    given = zeta / norm, np.empty(5, np.uint16)
+    at = birth_death.birth_scratch(norm, 2, 5)
 
     def impute(key: int, topics: Array, is_given: bool) -> float:
         stream = np.uint64(branch(np.uint64(49), key))
-        return float(
-            birth_death.impute(
-                state.bags, state.room.drawn, fresh, 0, 1.0 / norm, zeta, is_given, stream, given[0].copy(), topics
-            )
-        )
+        at.pull[:], at.topics[:] = zeta / norm, topics
+        return float(birth_death.impute(sweep.state.bags, sweep.scratch.drawn, fresh, 0, zeta, is_given, stream, at))
 
     chances = {}
     for y in itertools.product(range(n_topics), repeat=5):
@@ -224,8 +222,8 @@ def test_the_weights_of_imputed_topics_have_the_evidence_for_their_mean() -> Non
     scale = math.prod(float(fresh[w]) for w in document)
     weights, drawn = np.empty(N_KEYS), []
     for key in range(N_KEYS):
-        weights[key] = math.exp(impute(key, given[1], False)) * scale
-        drawn.append(tuple(given[1].tolist()))
+        weights[key] = math.exp(impute(key, at.topics, False)) * scale
+        drawn.append(tuple(at.topics.tolist()))
     evidence = sum(chances.values())
     assert abs(weights.mean() - evidence) < 4.0 * weights.std() / math.sqrt(N_KEYS)
     assert weights.std() > 0.1 * evidence
@@ -237,15 +235,13 @@ def test_the_weights_of_imputed_topics_have_the_evidence_for_their_mean() -> Non
 
 
 def test_births_leave_a_slot_for_a_split(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocked_state, "share_of_births", lambda *_: 1.0)
+    monkeypatch.setattr(blocked_sweep, "share_of_births", lambda *_: 1.0)
     for seed in range(50, 70):
-        corpus, state = crowded(seed, 4)
-        assert state.room is not None
-        n_unused = np.count_nonzero((state.room.drawn.stick == 0.0) & (state.category_tables == 0))
-        homes = state.room.one_table
+        corpus, sweep = crowded(seed, 4)
+        state = sweep.state
+        n_unused = np.count_nonzero((sweep.scratch.drawn.stick == 0.0) & (state.category_tables == 0))
+        homes = sweep.scratch.one_table
         homes[np.flatnonzero(homes)[n_unused:]] = False  # as many documents as slots
         state.gamma = 1e300
-        state.births(corpus, CROWDED, Threads())
-        assert (
-            split_merge.unused_slot(state.category_tables, state.room.drawn.stick, corpus.n_known) != split_merge.NOBODY
-        )
+        sweep.visit_births()
+        assert unused_slot(state.category_tables, sweep.scratch.drawn.stick, corpus.n_known) != NO_CATEGORY

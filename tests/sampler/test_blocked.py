@@ -15,9 +15,11 @@ import pytest
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.hyperparameters import Hyperparameters
 from sampler.lbpl_ntm import chain
-from sampler.lbpl_ntm.blocked import state as blocked_state
+from sampler.lbpl_ntm.blocked import sweep as blocked_sweep
 from sampler.lbpl_ntm.blocked.arrays import FIXED_POINT
 from sampler.lbpl_ntm.blocked.state import BlockedState
+from sampler.lbpl_ntm.blocked.sweep import Sweep
+from sampler.numerics.threads import Threads
 from tests.sampler import blocked_harness, exact, harness
 
 CONSTANTS = exact.Constants(n_topics=2, zeta=0.6, beta=0.3)
@@ -112,7 +114,7 @@ def run(corpus: Corpus, n_sweeps: int, seed: int, concentrations: bool) -> tuple
     seen, values = [], np.empty((n_sweeps, 2))
     for s in range(n_sweeps):
         state.n_sweeps += 1
-        state.sweep(corpus, HYPERPARAMETERS, None)
+        blocked_sweep.sweep_blocked(corpus, HYPERPARAMETERS, state, Threads())
         if concentrations:
             chain.sample_concentrations(corpus, HYPERPARAMETERS, state)
         seen.append(view_of_state(corpus, state))
@@ -168,9 +170,9 @@ def assert_chain_matches(name: str, n_sweeps: int, seed: int) -> None:
 def plain_topics(rng: np.random.Generator) -> Callable[..., None]:
     """The step that draws topics, token by token."""
 
-    def sample_topics(state: BlockedState, corpus: Corpus, *_: object) -> None:
-        theta, phi = plain_parameters(state)
-        counts = state.counts
+    def sample_topics(sweep: Sweep, *_: object) -> None:
+        theta, phi = plain_parameters(sweep)
+        corpus, state, counts = sweep.corpus, sweep.state, sweep.state.counts
         words = corpus.words[blocked_harness.order_of_bags(corpus)]
         category_topic, word_topic = (
             np.zeros_like(counts.category_topic),
@@ -187,10 +189,9 @@ def plain_topics(rng: np.random.Generator) -> Callable[..., None]:
     return sample_topics
 
 
-def plain_parameters(state: BlockedState) -> tuple[Array, Array]:
+def plain_parameters(sweep: Sweep) -> tuple[Array, Array]:
     """theta [S, L] over the topics' norms, and phi [V, L] times these."""
-    assert state.room is not None
-    drawn = state.room.drawn
+    drawn = sweep.scratch.drawn
     phi = np.zeros(drawn.topic.shape)
     for w in range(phi.shape[0]):
         phi[w, drawn.topic[w, : drawn.size[w]]] = drawn.weight[w, : drawn.size[w]]
@@ -202,10 +203,10 @@ def plain_parameters(state: BlockedState) -> tuple[Array, Array]:
 def plain_documents(corpus: Corpus, rng: np.random.Generator, tokens_move: bool = True) -> Callable[..., None]:
     """The step that draws categories and tables: each token in turn, if any, then seats. No table moves as a whole."""
 
-    def sample_documents(state: BlockedState, *_: object) -> None:
-        theta, phi = plain_parameters(state)
-        assert state.room is not None
-        chance, seating = phi @ theta.T, state.alpha * state.room.drawn.stick
+    def sample_documents(sweep: Sweep) -> None:
+        theta, phi = plain_parameters(sweep)
+        state = sweep.state
+        chance, seating = phi @ theta.T, state.alpha * sweep.scratch.drawn.stick
         category = blocked_harness.token_categories(corpus, state)
         words = corpus.words[blocked_harness.order_of_bags(corpus)]
         state.counts.category_tables[:], state.counts.log_seats[:] = state.labeled_tables, 0
@@ -226,7 +227,7 @@ def plain_documents(corpus: Corpus, rng: np.random.Generator, tokens_move: bool 
                 n_tables[d] += len(sizes)
                 state.counts.log_seats[k] += round(sum(np.log(np.arange(1, n)).sum() for n in sizes) * FIXED_POINT)
         blocked_harness.place(corpus, state, category)
-        state.room.one_table[:] = n_tables[state.bags.document] == 1
+        sweep.scratch.one_table[:] = n_tables[state.bags.document] == 1
 
     return sample_documents
 
@@ -250,7 +251,7 @@ VARIANTS = {
     "a split or a merge in each sweep": Variant({"SPLIT_MERGE_EVERY": 1}),
     "births in each sweep": Variant({**ALONE, **BIRTHS}),
     "all moves in each sweep": Variant({"SPLIT_MERGE_EVERY": 1, **BIRTHS}),
-    "topics in many rounds": Variant({"ROUNDS": 3}),
+    "topics in many rounds": Variant({"TOPIC_ROUNDS": 3}),
     "births and sparse phi": Variant({"ENOUGH_PSEUDOCOUNTS": 0.0, **BIRTHS}),
     "few candidates": Variant({"LEAST_STICK": 0.05}),
     "hardly a candidate": Variant({"LEAST_STICK": 0.2}),
@@ -278,9 +279,9 @@ def change(name: str, variant: Variant, monkeypatch: pytest.MonkeyPatch) -> None
     rng = np.random.default_rng(25)
     steps = {"sample_topics": plain_topics(rng), "sample_documents": plain_documents(harness.TINY[name], rng)}
     for constant, value in variant.constants.items():
-        monkeypatch.setattr(blocked_state, constant, value)
+        monkeypatch.setattr(blocked_sweep, constant, value)
     for step in variant.plain:
-        monkeypatch.setattr(BlockedState, step, steps[step])
+        monkeypatch.setattr(Sweep, step, steps[step])
 
 
 @pytest.mark.parametrize("variant", QUICK)

@@ -8,7 +8,7 @@ import pytest
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.hyperparameters import Hyperparameters, Kernel
 from sampler.lbpl_ntm import chain
-from sampler.lbpl_ntm.blocked import state as blocked_state
+from sampler.lbpl_ntm.blocked import sweep as blocked_sweep
 from sampler.lbpl_ntm.simulate import simulate_separated
 from sampler.numerics.threads import Threads
 from tests.sampler import harness
@@ -72,7 +72,7 @@ def test_both_samplers_draw_from_one_posterior(monkeypatch: pytest.MonkeyPatch) 
     independent, so their squared errors add; Student's t with 49 degrees of freedom is wider than the law of the
     quotient. Bonferroni over all that is neither nearly always nor nearly never so.
     """
-    monkeypatch.setattr(blocked_state, "SPLIT_MERGE_EVERY", 1)
+    monkeypatch.setattr(blocked_sweep, "SPLIT_MERGE_EVERY", 1)
     batches = [harness.batch_means(statistics(kernel, seed=92)) for kernel in ("collapsed", "blocked")]
     means, variances = (np.array([part(b) for b in batches]) for part in (mean_of_batches, variance_of_mean))
     varies = (means[:, 6:].min(axis=0) > OFTEN) & (means[:, 6:].max(axis=0) < 1.0 - OFTEN)

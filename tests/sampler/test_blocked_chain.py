@@ -83,7 +83,7 @@ def test_categories_keep_their_identity_while_they_live_and_never_share_one(
 def twin(corpus: Corpus, hyperparameters: Hyperparameters, first: CollapsedState) -> BlockedState:
     """The blocked sampler in the state of an Algorithm 1."""
     assignments, counts, n_slots = first.assignments, first.counts, first.identity.size
-    state = blocked_harness.with_room(corpus, hyperparameters, n_slots, seed=first.seed)
+    state = blocked_harness.prepared(corpus, hyperparameters, n_slots, seed=first.seed).state
     state.alpha, state.gamma = first.alpha, first.gamma
     category = assignments.category[assignments.table]
     blocked_harness.place(corpus, state, category[blocked_harness.order_of_bags(corpus)].astype(int))
@@ -184,13 +184,13 @@ def test_a_state_that_differs_in_one_bit_leaves_another_digest(
     other = load(corpus, hyperparameters, dump(corpus, state))
     assert isinstance(other, BlockedState)
     digests = [
-        next_digest(some.digest, some.survey(corpus, hyperparameters).digested, some.alpha, some.gamma)
+        next_digest(some.digest, some.summarize(corpus, hyperparameters).digested, some.alpha, some.gamma)
         for some in (state, other)
     ]
     assert digests[0] == digests[1]
     change(other)
     assert (
-        next_digest(other.digest, other.survey(corpus, hyperparameters).digested, other.alpha, other.gamma)
+        next_digest(other.digest, other.summarize(corpus, hyperparameters).digested, other.alpha, other.gamma)
         != digests[0]
     )
 

@@ -17,11 +17,11 @@ import scipy.stats
 
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.hyperparameters import Hyperparameters
-from sampler.lbpl_ntm.blocked import state as blocked_state
+from sampler.lbpl_ntm.blocked import sweep as blocked_sweep
 from sampler.lbpl_ntm.blocked import whole_documents
 from sampler.lbpl_ntm.blocked.arrays import FIXED_POINT
 from sampler.lbpl_ntm.blocked.state import BlockedState
-from sampler.numerics.threads import Threads
+from sampler.lbpl_ntm.blocked.sweep import Sweep
 from tests.sampler import blocked_harness, exact, mutants
 
 Document = tuple[int, ...]
@@ -97,14 +97,14 @@ def copies(given: Given, n_copies: int) -> Corpus:
     return Corpus(words, offsets, np.full(lengths.size, UNLABELED, np.int32), len(given.chance), 0)
 
 
-def opened(given: Given, corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> BlockedState:
-    """A state with these parameters."""
-    monkeypatch.setattr(blocked_state, "LEAST_STICK", given.least_stick)
+def opened(given: Given, corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> Sweep:
+    """The steps over a state with these parameters."""
+    monkeypatch.setattr(blocked_sweep, "LEAST_STICK", given.least_stick)
     model = Hyperparameters(n_topics=2, n_start=1)
-    state = blocked_harness.with_room(corpus, model, len(given.stick), seed=31)
-    state.alpha = given.alpha
-    blocked_harness.write_categories(state, given.stick, np.array(given.chance, np.float32))
-    return state
+    sweep = blocked_harness.prepared(corpus, model, len(given.stick), seed=31)
+    sweep.state.alpha = given.alpha
+    blocked_harness.write_categories(sweep, given.stick, np.array(given.chance, np.float32))
+    return sweep
 
 
 def by_document(given: Given, tokens: Array, n_copies: int) -> list[Array]:
@@ -114,12 +114,11 @@ def by_document(given: Given, tokens: Array, n_copies: int) -> list[Array]:
     return [part.reshape(n_copies, -1) for part in parts]
 
 
-def resample(state: BlockedState, n_times: int) -> None:
-    with Threads() as threads:
-        state.make_offers(threads, is_mixed=True)
-        for _ in range(n_times):
-            state.n_sweeps += 1
-            state.sample_documents(threads)
+def resample(sweep: Sweep, n_times: int) -> None:
+    sweep.score_categories(has_chances=True)
+    for _ in range(n_times):
+        sweep.state.n_sweeps += 1
+        sweep.sample_documents()
 
 
 def p_values(given: Given, state: BlockedState, corpus: Corpus, n_copies: int) -> dict[object, float]:
@@ -152,14 +151,15 @@ def test_the_law_of_categories_and_tables_is_kept(name: str, monkeypatch: pytest
     """
     given, n_copies = GIVEN[name], 5_000
     corpus, rng = copies(given, n_copies), np.random.default_rng(32)
-    state = opened(given, corpus, monkeypatch)
+    sweep = opened(given, corpus, monkeypatch)
+    state = sweep.state
     drawn = []
     for document in given.documents:
         chances = law(given, document).chances
         rows = rng.choice(len(chances), n_copies, p=list(chances.values()))
         drawn.append(np.array(list(chances))[rows].ravel())
     blocked_harness.place(corpus, state, np.concatenate(drawn))
-    resample(state, 8)
+    resample(sweep, 8)
     blocked_harness.assert_all_likely(p_values(given, state, corpus, n_copies))
     np.testing.assert_array_equal(state.counts.category_word, blocked_harness.category_word(corpus, state))
 
@@ -168,9 +168,10 @@ def test_the_law_of_categories_and_tables_is_kept(name: str, monkeypatch: pytest
 def test_the_law_is_found_from_a_single_category(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     given, n_copies = GIVEN[name], 2_000
     corpus = copies(given, n_copies)
-    state = opened(given, corpus, monkeypatch)
+    sweep = opened(given, corpus, monkeypatch)
+    state = sweep.state
     blocked_harness.place(corpus, state, np.full(corpus.n_tokens, len(given.stick) - 1))
-    resample(state, 60)
+    resample(sweep, 60)
     blocked_harness.assert_all_likely(p_values(given, state, corpus, n_copies))
 
 
@@ -180,7 +181,8 @@ def test_long_documents_of_one_word_keep_their_law(monkeypatch: pytest.MonkeyPat
     stick, chance = (0.5, 0.3), ((0.5, 0.502),)
     given = Given(alpha, stick, chance, ((0,) * n,))
     corpus, rng = copies(given, n_copies), np.random.default_rng(34)
-    state = opened(given, corpus, monkeypatch)
+    sweep = opened(given, corpus, monkeypatch)
+    state = sweep.state
     first = np.arange(n + 1)
     log_chances = scipy.stats.betabinom.logpmf(first, n, alpha * stick[0], alpha * stick[1])
     log_chances += first * math.log(float(np.float32(chance[0][0])) / float(np.float32(chance[0][1])))
@@ -188,7 +190,7 @@ def test_long_documents_of_one_word_keep_their_law(monkeypatch: pytest.MonkeyPat
     drawn = rng.choice(n + 1, n_copies, p=chances / chances.sum())
     category = np.arange(n) >= drawn[:, np.newaxis]
     blocked_harness.place(corpus, state, rng.permuted(category, axis=1).ravel().astype(int))
-    resample(state, 5)
+    resample(sweep, 5)
     after = blocked_harness.token_categories(corpus, state).reshape(n_copies, n)
     in_first = (after == 0).sum(axis=1)
     assert np.mean(in_first != drawn) > 0.2
@@ -242,10 +244,11 @@ def seats_of_an_urn(concentration: float, n: int, rng: np.random.Generator) -> f
 def test_what_sits_in_a_category_that_is_too_small_stays_and_nothing_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     given, n_copies = GIVEN["two of four too small"], 500
     corpus, rng = copies(given, n_copies), np.random.default_rng(33)
-    state = opened(given, corpus, monkeypatch)
+    sweep = opened(given, corpus, monkeypatch)
+    state = sweep.state
     before = rng.integers(0, 4, corpus.n_tokens)
     blocked_harness.place(corpus, state, before)
-    resample(state, 5)
+    resample(sweep, 5)
     after = blocked_harness.token_categories(corpus, state)
     is_small = np.array(given.stick)[before] <= 0.2
     np.testing.assert_array_equal(after[is_small], before[is_small])
@@ -269,8 +272,9 @@ def test_rows_that_are_asked_for_ahead_change_nothing(monkeypatch: pytest.Monkey
     for kernel in kernels:
         monkeypatch.setattr(whole_documents, "sample_documents", kernel)
         corpus = copies(given, 100)
-        state = opened(given, corpus, monkeypatch)
-        resample(state, 10)
+        sweep = opened(given, corpus, monkeypatch)
+        state = sweep.state
+        resample(sweep, 10)
         found.append((blocked_harness.token_categories(corpus, state), state.counts.category_tables.copy()))
     np.testing.assert_array_equal(found[0][0], found[1][0])
     np.testing.assert_array_equal(found[0][1], found[1][1])

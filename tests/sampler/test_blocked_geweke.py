@@ -17,9 +17,10 @@ import scipy.special
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.hyperparameters import Hyperparameters
 from sampler.lbpl_ntm import chain, simulate
-from sampler.lbpl_ntm.blocked import state as blocked_state
+from sampler.lbpl_ntm.blocked import sweep as blocked_sweep
 from sampler.lbpl_ntm.blocked.arrays import FIXED_POINT
 from sampler.lbpl_ntm.blocked.state import BlockedState
+from sampler.lbpl_ntm.blocked.sweep import Sweep
 from sampler.numerics.threads import Threads
 from tests.sampler import blocked_harness, harness
 
@@ -116,9 +117,9 @@ def successive(corpus: Corpus, hyperparameters: Hyperparameters, n_sweeps: int, 
     rows = np.empty((n_sweeps, N_FUNCTIONS))
     with Threads() as threads:
         for row in rows:
-            chain.sweep(corpus, hyperparameters, state)
+            chain.sweep(corpus, hyperparameters, state, threads)
             blocked_harness.redraw_words(corpus, state, rng)
-            state.sample_topics(corpus, threads)
+            blocked_harness.steps_of(corpus, hyperparameters, state, threads).sample_topics()
             row[:] = functions_of_state(corpus, state)
     return rows[n_sweeps // 10 :]
 
@@ -150,8 +151,8 @@ def test_both_roads_to_the_joint_law_agree() -> None:
 def test_both_roads_agree_where_births_and_rounds_of_topics_are_many(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blocked_state, "share_of_births", lambda *_: 1.0)
-    monkeypatch.setattr(blocked_state, "ROUNDS", 2)
+    monkeypatch.setattr(blocked_sweep, "share_of_births", lambda *_: 1.0)
+    monkeypatch.setattr(blocked_sweep, "TOPIC_ROUNDS", 2)
     worst, limit = worst_z(name, FEW_TABLES, N_BROKEN, N_MARGINAL, seed=84)
     assert worst < limit, f"{worst:.2f} standard errors"
 
@@ -167,37 +168,39 @@ def test_both_roads_to_the_joint_law_agree_in_many_sweeps(name: str, model: Hype
 Step = Callable[..., object]
 
 
-def seats_without_sticks(make_offers: Step) -> Step:
-    def broken(state: BlockedState, *rest: object) -> None:
-        make_offers(state, *rest)
-        assert state.room is not None
-        state.room.offers.seating[:] = state.alpha
+def seats_without_sticks(score_categories: Step) -> Step:
+    def broken(sweep: Sweep) -> None:
+        score_categories(sweep)
+        sweep.scratch.scores.seating[:] = sweep.state.alpha
 
     return broken
 
 
-def tables_move_without_sticks(make_offers: Step) -> Step:
-    def broken(state: BlockedState, *rest: object) -> None:
-        make_offers(state, *rest)
-        assert state.room is not None
-        log_stick = state.room.offers.log_stick
+def tables_move_without_sticks(score_categories: Step) -> Step:
+    def broken(sweep: Sweep) -> None:
+        score_categories(sweep)
+        log_stick = sweep.scratch.scores.log_stick
         log_stick[np.isfinite(log_stick)] = -1.0
 
     return broken
 
 
-def second_tables_never_open(make_offers: Step) -> Step:
-    def broken(state: BlockedState, *rest: object) -> None:
-        make_offers(state, *rest)
-        state.sizes = state.sizes._replace(harmonic=np.zeros_like(state.sizes.harmonic))
+def second_tables_never_open(score_categories: Step) -> Step:
+    def broken(sweep: Sweep) -> None:
+        score_categories(sweep)
+        sizes = sweep.state.sizes
+        sweep.state.sizes = sizes._replace(harmonic=np.zeros_like(sizes.harmonic))
 
     return broken
 
 
 def other_constants(**changes: float) -> Callable[[Step], Step]:
     def change(draw_parameters: Step) -> Step:
-        def broken(state: BlockedState, corpus: Corpus, hyperparameters: Hyperparameters, *rest: object) -> None:
-            draw_parameters(state, corpus, replace(hyperparameters, **changes), *rest)
+        def broken(sweep: Sweep) -> None:
+            given = sweep.hyperparameters
+            sweep.hyperparameters = replace(given, **changes)
+            draw_parameters(sweep)
+            sweep.hyperparameters = given
 
         return broken
 
@@ -205,17 +208,18 @@ def other_constants(**changes: float) -> Callable[[Step], Step]:
 
 
 def no_new_sticks(draw_sticks: Step) -> Step:
-    def broken(state: BlockedState, *rest: object) -> Array:
-        sticks = np.asarray(draw_sticks(state, *rest))
-        return np.where(state.category_tables > 0, sticks, 0.0)
+    def broken(sweep: Sweep, *rest: object) -> Array:
+        sticks = np.asarray(draw_sticks(sweep, *rest))
+        return np.where(sweep.state.category_tables > 0, sticks, 0.0)
 
     return broken
 
 
 def labeled_tables_twice(draw_sticks: Step) -> Step:
-    def broken(state: BlockedState, *rest: object) -> Array:
+    def broken(sweep: Sweep, *rest: object) -> Array:
+        state = sweep.state
         state.counts.category_tables[:] += state.labeled_tables
-        sticks = np.asarray(draw_sticks(state, *rest))
+        sticks = np.asarray(draw_sticks(sweep, *rest))
         state.counts.category_tables[:] -= state.labeled_tables
         return sticks
 
@@ -223,11 +227,12 @@ def labeled_tables_twice(draw_sticks: Step) -> Step:
 
 
 def one_table_a_category(draw_sticks: Step) -> Step:
-    def broken(state: BlockedState, *rest: object) -> Array:
+    def broken(sweep: Sweep, *rest: object) -> Array:
+        state = sweep.state
         tables = state.counts.category_tables.copy()
         state.counts.category_tables[:] = tables > 0
-        sticks = np.asarray(draw_sticks(state, *rest))
-        served = state.category_tables > 0  # the categories keep their order wherever they are housed
+        sticks = np.asarray(draw_sticks(sweep, *rest))
+        served = state.category_tables > 0  # the categories keep their order whatever slots they get
         state.counts.category_tables[served] = tables[tables > 0]
         return sticks
 
@@ -235,22 +240,21 @@ def one_table_a_category(draw_sticks: Step) -> Step:
 
 
 def topics_of_another_category(sample_topics: Step) -> Step:
-    def broken(state: BlockedState, *rest: object) -> None:
-        assert state.room is not None
-        drawn, live = state.room.drawn, np.flatnonzero(state.category_tables)
+    def broken(sweep: Sweep, *rest: object) -> None:
+        drawn, live = sweep.scratch.drawn, np.flatnonzero(sweep.state.category_tables)
         kept = drawn.mixture.copy(), drawn.chance.copy()
         drawn.mixture[:, live] = drawn.mixture[:, live].mean(axis=1, keepdims=True)
-        blocked_harness.mix(state)
-        sample_topics(state, *rest)
+        sweep.write_chances()
+        sample_topics(sweep, *rest)
         drawn.mixture[:], drawn.chance[:] = kept
 
     return broken
 
 
 MISTAKES = {
-    "tables are seated without b": ("make_offers", seats_without_sticks),
-    "tables move without b": ("make_offers", tables_move_without_sticks),
-    "second tables never open": ("make_offers", second_tables_never_open),
+    "tables are seated without b": ("score_categories", seats_without_sticks),
+    "tables move without b": ("score_categories", tables_move_without_sticks),
+    "second tables never open": ("score_categories", second_tables_never_open),
     "theta has too small a zeta": ("draw_parameters", other_constants(zeta=0.1)),
     "phi has too small a beta": ("draw_parameters", other_constants(beta=0.1)),
     "the rest of the sticks is dropped": ("draw_sticks", no_new_sticks),
@@ -264,6 +268,6 @@ MISTAKES = {
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_the_test_has_the_power_to_find_a_wrong_step(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
     step, broken = MISTAKES[mistake]
-    monkeypatch.setattr(BlockedState, step, broken(getattr(BlockedState, step)))
+    monkeypatch.setattr(Sweep, step, broken(getattr(Sweep, step)))
     worst, limit = worst_z("labeled documents", HYPERPARAMETERS, N_BROKEN, N_MARGINAL, seed=83)
     assert worst > 1.5 * limit, f"only {worst:.2f} standard errors"

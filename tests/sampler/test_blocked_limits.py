@@ -25,8 +25,8 @@ def sweep_and_check(corpus: Corpus, model: Hyperparameters, n_sweeps: int = 5) -
             draw = chain.sweep(corpus, model, state, threads)
             chain.keep(corpus, state)
             assert np.isfinite(draw.log_joint) and draw.alpha > 0 and draw.gamma > 0
-            assert state.room is not None
-            assert np.isfinite(state.room.drawn.chance).all() and np.isfinite(state.room.drawn.mixture).all()
+            drawn = blocked_harness.drawn_of(state)
+            assert np.isfinite(drawn.chance).all() and np.isfinite(drawn.mixture).all()
             blocked_harness.assert_counts_are_a_recount(corpus, state)
     return state
 

@@ -17,7 +17,6 @@ from sampler.corpus import Array
 from sampler.hyperparameters import Hyperparameters
 from sampler.lbpl_ntm.blocked import bulk_topics
 from sampler.lbpl_ntm.blocked.state import BlockedState
-from sampler.numerics.threads import Threads
 from tests.sampler import blocked_harness, harness
 
 
@@ -84,18 +83,18 @@ def drawn(case: Case, rng: np.random.Generator) -> tuple[BlockedState, Array, Ar
     """A state whose topics have been drawn, and the parameters that they were drawn from."""
     corpus = harness.corpus_of([[0]], [-1], case.n_words, 0)
     model = Hyperparameters(n_topics=case.n_topics, n_start=1)
-    state = blocked_harness.with_room(corpus, model, len(case.n_tokens), seed=142)
+    sweep = blocked_harness.prepared(corpus, model, len(case.n_tokens), seed=142)
     theta, phi = parameters(case, rng)
     is_counted = np.zeros(case.n_topics, bool)
     is_counted[np.argsort(-phi)[: case.counted]] = True
     rows = (np.tile(part, (case.n_words, 1)) for part in (phi, is_counted))
-    blocked_harness.write_topics(state, theta, *rows, rng)
+    blocked_harness.write_topics(sweep, theta, *rows, rng)
+    state = sweep.state
     state.counts.category_word[:] = 0
     state.counts.category_word[:, : len(case.n_tokens)] = case.n_tokens
     state.counts.category_tables[:] = state.counts.category_word[0] > 0
     state.n_sweeps = 1
-    with Threads() as threads:
-        state.sample_topics(corpus, threads)
+    sweep.sample_topics()
     return state, theta, phi
 
 
@@ -133,7 +132,7 @@ def test_topics_do_not_depend_on_what_is_drawn_side_by_side(cost: int, monkeypat
     source, given = inspect.getsource(bulk_topics), f"COST_OF_MORE = {bulk_topics.COST_OF_MORE}"
     assert source.count(given) == 1
     exec(source.replace(given, f"COST_OF_MORE = {cost}").replace("cache=True, ", ""), other.__dict__)
-    monkeypatch.setattr(bulk_topics, "sample_topics", other.sample_topics)
+    monkeypatch.setattr(bulk_topics, "sample_bulk_topics", other.sample_bulk_topics)
     found = drawn(case, np.random.default_rng(43))[0]
     np.testing.assert_array_equal(found.counts.category_topic, expected.counts.category_topic)
     np.testing.assert_array_equal(blocked_harness.word_topic(found), blocked_harness.word_topic(expected))

@@ -10,8 +10,8 @@ from sampler.corpus import NO_CATEGORY, UNLABELED, Array, Corpus
 from sampler.hyperparameters import Hyperparameters
 from sampler.lbpl_ntm import chain
 from sampler.lbpl_ntm.assignments import UNBORN, Assignments, recount, with_slots
-from sampler.lbpl_ntm.collapsed import state as collapsed_state
-from sampler.lbpl_ntm.collapsed.state import CollapsedState
+from sampler.lbpl_ntm.collapsed import sweep as collapsed_sweep
+from sampler.lbpl_ntm.collapsed.state import CollapsedState, count_document_categories
 from sampler.numerics.threads import Threads
 from tests.sampler import harness
 
@@ -62,11 +62,11 @@ def test_a_known_category_without_a_labeled_word_is_never_served(hyperparameters
         chain.sweep(corpus, hyperparameters, state)
 
 
-def test_room_for_categories_grows_without_changing_the_draws(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slots_for_categories_grow_without_changing_the_draws(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three chains that differ only in their slots: few, twice as many, more than can ever be used."""
     grown: list[str] = []
-    make_room = collapsed_state.make_room
-    monkeypatch.setattr(collapsed_state, "make_room", lambda state: (grown.append("once"), make_room(state)))
+    double = collapsed_sweep.double_slots
+    monkeypatch.setattr(collapsed_sweep, "double_slots", lambda state: (grown.append("once"), double(state)))
     states = [chain.start(corpus, CROWDED, seed=4, chain=0, kernel="collapsed") for _ in range(3)]
     n_few = states[0].assignments.identity.size
     for state, n_slots in zip(states, (n_few, 2 * n_few + 1, corpus.n_known + corpus.n_tokens + 1), strict=True):
@@ -84,9 +84,9 @@ def test_room_for_categories_grows_without_changing_the_draws(corpus: Corpus, mo
     assert len(grown) >= 3 and few.assignments.identity.size >= 4 * n_few
 
 
-@pytest.mark.parametrize("kernel", ["sample_tables", "sample_categories"])
-def test_each_kernel_left_for_want_of_room_goes_on_where_it_stopped(corpus: Corpus, kernel: str) -> None:
-    """Cut down to one free slot before the kernel, against the same kernel with room."""
+@pytest.mark.parametrize("step", ["resample_tables", "resample_categories"])
+def test_each_step_left_for_want_of_a_slot_goes_on_where_it_stopped(corpus: Corpus, step: str) -> None:
+    """Cut down to one free slot before the step, against the same with many."""
     state = chain.start(corpus, CROWDED, seed=5, chain=0, kernel="collapsed")
     for _ in range(5):
         chain.sweep(corpus, CROWDED, state)
@@ -104,7 +104,7 @@ def test_each_kernel_left_for_want_of_room_goes_on_where_it_stopped(corpus: Corp
         state.counts = recount(corpus, state.assignments, CROWDED.n_topics)
         n_slots = state.assignments.identity.size
         for one in (state, roomy):
-            getattr(collapsed_state, kernel)(corpus, CROWDED, one, Threads())
+            getattr(collapsed_sweep, step)(corpus, CROWDED, one, Threads())
         n_stops += state.assignments.identity.size > n_slots
         np.testing.assert_array_equal(state.assignments.table, roomy.assignments.table)
         np.testing.assert_array_equal(state.assignments.category, roomy.assignments.category)
@@ -139,7 +139,7 @@ def test_ties_of_a_document_go_to_the_smaller_category() -> None:
     for left, right in ((1, 2), (2, 1)):
         category = np.array([NO_CATEGORY, left, right, NO_CATEGORY], np.int32)
         assignments = Assignments(table, category, np.zeros(4, np.int32), np.arange(3))
-        assert collapsed_state.document_categories(corpus, assignments).tolist() == [1]
+        assert count_document_categories(corpus, assignments).tolist() == [1]
 
 
 def test_categories_keep_their_identity_while_they_live_and_never_share_one(

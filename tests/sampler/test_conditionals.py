@@ -10,7 +10,9 @@ from sampler.corpus import NO_CATEGORY, UNLABELED, Array, Corpus
 from sampler.hyperparameters import Hyperparameters
 from sampler.lbpl_ntm.assignments import Assignments
 from sampler.lbpl_ntm.collapsed import kernels
+from sampler.lbpl_ntm.collapsed.document_tables import occupied_tables
 from sampler.lbpl_ntm.collapsed.state import CollapsedState
+from sampler.lbpl_ntm.concentrations import Concentrations
 from tests.sampler import exact, harness
 
 CONSTANTS = [exact.Constants(2, 0.6, 0.3), exact.Constants(3, 1.0, 0.01)]
@@ -43,20 +45,24 @@ def unlabeled_tables(corpus: Corpus, assignments: Assignments) -> list[tuple[int
     return sorted({(documents[i], int(assignments.table[i])) for i in unlabeled_tokens(corpus)})
 
 
+def given_of(constants: exact.Constants) -> Concentrations:
+    """All concentrations as kernels take them."""
+    return Concentrations(ALPHA, GAMMA, constants.zeta, constants.beta)
+
+
 def table_weights(corpus: Corpus, assignments: Assignments, i: int, constants: exact.Constants) -> Array:
     """What the kernel weighs for token i, which is taken away by recounting without it."""
     counts = harness.recount(corpus, assignments, constants.n_topics, without=[i])
     category = np.where(counts.table_tokens > 0, assignments.category, NO_CATEGORY).astype(np.int32)
     left = assignments._replace(category=category)
     tables = np.empty(corpus.n_tokens + 1, np.int64)
-    n_tables = kernels.occupied_tables(corpus, counts, exact.document_of(corpus)[i], tables)
+    n_tables = occupied_tables(corpus, counts, exact.document_of(corpus)[i], tables)
     weights = np.full(tables.size + assignments.identity.size + 1, np.nan)
     scale = 1.0 / (constants.n_topics * constants.zeta + counts.category_tokens)
+    at = kernels.TableScratch(tables, weights, scale)
     new_table = ALPHA / (counts.category_tables.sum() + GAMMA)
     topic = assignments.topic[i]
-    size = kernels.table_weights(
-        left, counts, tables, n_tables, topic, new_table, GAMMA, constants.zeta, scale, weights
-    )
+    size = kernels.table_weights(left, counts, n_tables, topic, new_table, given_of(constants), at)
     assert size == n_tables + assignments.identity.size + 1
     return weights[:size]
 
@@ -74,7 +80,7 @@ def category_log_weights(
     if not is_exact:
         ranks[:n] = 0
     log_weights = np.full(assignments.identity.size + 1, np.nan)
-    kernels.category_log_weights(counts, GAMMA, constants.zeta, is_exact, topics, ranks, n, log_weights)
+    kernels.category_log_weights(counts, given_of(constants), is_exact, topics, ranks, n, log_weights)
     return log_weights
 
 

@@ -104,7 +104,7 @@ def test_a_state_that_differs_in_one_bit_leaves_another_digest(
     before = (state.digest, altered.digest)
     assert before[0] == before[1]
     after = [
-        next_digest(some.digest, some.survey(corpus, hyperparameters).digested, some.alpha, some.gamma)
+        next_digest(some.digest, some.summarize(corpus, hyperparameters).digested, some.alpha, some.gamma)
         for some in (state, altered)
     ]
     assert after[0] != after[1]

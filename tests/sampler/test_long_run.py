@@ -11,6 +11,7 @@ from sampler.corpus import Array, Corpus
 from sampler.hyperparameters import Hyperparameters
 from sampler.lbpl_ntm import chain
 from sampler.lbpl_ntm.collapsed import kernels
+from sampler.lbpl_ntm.concentrations import Concentrations
 from sampler.numerics.streams import uniform
 from tests.sampler import exact, harness
 
@@ -33,7 +34,7 @@ HYPERPARAMETERS = Hyperparameters(
 
 
 @njit
-def kernel_codes(corpus, assignments, counts, alpha, gamma, zeta, beta, is_exact, n_sweeps):
+def kernel_codes(corpus, assignments, counts, given, is_exact, n_sweeps):
     """The configuration after each sweep of the three kernels at fixed concentrations, as numbers."""
     codes = np.empty(n_sweeps, np.int64)
     bits, stop = 2.0**53, np.zeros(1, np.int64)
@@ -41,11 +42,11 @@ def kernel_codes(corpus, assignments, counts, alpha, gamma, zeta, beta, is_exact
         for step in range(3):
             key = np.uint64(uniform(np.uint64(step), s) * bits)
             if step == 0:
-                kernels.sample_tables(corpus, assignments, counts, alpha, gamma, zeta, key, 0, stop)
+                kernels.sample_tables(corpus, assignments, counts, given, key, 0, stop)
             elif step == 1:
-                kernels.sample_categories(corpus, assignments, counts, gamma, zeta, is_exact, key, 0, stop)
+                kernels.sample_categories(corpus, assignments, counts, given, is_exact, key, 0, stop)
             else:
-                kernels.sample_topics(corpus, assignments, counts, zeta, beta, key, stop)
+                kernels.sample_topics(corpus, assignments, counts, given, key, stop)
         codes[s] = harness.code(corpus, assignments)
     return codes
 
@@ -57,7 +58,12 @@ def run_kernels(corpus: Corpus, is_exact: bool = True) -> Array:
     assignments = harness.assignments_of(corpus, first, n_slots, np.random.default_rng(1))
     counts = harness.recount(corpus, assignments, CONSTANTS.n_topics)
     return kernel_codes(
-        corpus, assignments, counts, ALPHA, GAMMA, CONSTANTS.zeta, CONSTANTS.beta, is_exact, N_KERNEL_SWEEPS
+        corpus,
+        assignments,
+        counts,
+        Concentrations(ALPHA, GAMMA, CONSTANTS.zeta, CONSTANTS.beta),
+        is_exact,
+        N_KERNEL_SWEEPS,
     )
 
 

@@ -11,7 +11,8 @@ from numba import njit
 from sampler.corpus import Array
 from sampler.lbpl_ntm.blocked import phi
 from sampler.lbpl_ntm.blocked.arrays import Drawn, WordTopics, word_topics
-from sampler.lbpl_ntm.blocked.phi_gammas import cut_uniform
+from sampler.lbpl_ntm.blocked.phi import WordPrior
+from sampler.lbpl_ntm.blocked.phi_gammas import cut_uniform, negligible
 from sampler.numerics.streams import branch, uniform
 from sampler.numerics.variates import gamma_from, normal_from, random_bits
 from tests.sampler.variates_harness import KEYS, LEVEL, assert_uncorrelated
@@ -29,9 +30,9 @@ def draw(rows: WordTopics, beta: float, cut: float, key: np.uint64, step: int = 
     topic, weight = np.full((n_words, n_topics), 9, np.uint16), np.full((n_words, n_topics), 9.0, np.float32)
     size, none = np.zeros((2, n_words), np.int32), np.zeros((1, 1), np.float32)
     drawn = Drawn(np.zeros(1), none, topic, weight, size[0], size[1], none)
-    norm, scratch = np.zeros(n_topics), phi.make_scratch(n_topics)
+    norm, scratch = np.zeros(n_topics), phi.phi_scratch(n_topics)
     for w in range(0, n_words, step):
-        phi.draw_rows(rows, beta, cut, key, w, min(w + step, n_words), drawn, norm, scratch)
+        phi.draw_rows(rows, WordPrior(beta, cut), key, w, min(w + step, n_words), drawn, norm, scratch)
     return drawn, norm
 
 
@@ -62,8 +63,8 @@ def test_the_cut_is_where_the_first_proposal_becomes_negligible(shape: float, ne
 @pytest.mark.parametrize(("n_topics", "beta"), [(10, 0.01), (128, 0.01), (128, 0.5), (1000, 0.1)])
 def test_what_is_cut_from_a_word_weighs_less_than_the_rounding_of_one(n_topics: int, beta: float) -> None:
     """The expected weight below x of a Gamma(beta) is beta times the chance that a Gamma(beta + 1) is below x."""
-    negligible = phi.negligible(n_topics, beta)
-    cut_weight = n_topics * beta * scipy.stats.gamma.cdf(negligible, beta + 1.0)
+    least = negligible(n_topics, beta)
+    cut_weight = n_topics * beta * scipy.stats.gamma.cdf(least, beta + 1.0)
     assert 0.0 < cut_weight < 2.0**-26
 
 
@@ -73,15 +74,15 @@ WORD = np.array([0, 3, 0, 1, 0, 0, 120, 0, 0, 0, 1, 0, 0, 0, 0, 7, 0, 0, 0, 0, 2
 @pytest.mark.parametrize("beta", [0.01, 0.1, 0.7, 1.0, 2.5])
 def test_a_row_of_phi_has_its_law(beta: float) -> None:
     """Of 6 topics with a count each, of the 15 others together: law and share of the weights above the cut."""
-    negligible = phi.negligible(WORD.size, beta)
-    dense, sizes = phi_rows(WORD, beta, cut_uniform(beta, negligible), KEYS[0], 40_000)
+    least = negligible(WORD.size, beta)
+    dense, sizes = phi_rows(WORD, beta, cut_uniform(beta, least), KEYS[0], 40_000)
     assert (sizes[:, 1] == 6).all()
     assert (sizes[:, 0] == (dense > 0.0).sum(1)).all()
     for count in np.unique(WORD):
         law = scipy.stats.gamma(beta + count)
         weights = dense[:, count == WORD].ravel().astype(float)
-        above = weights[weights > negligible]
-        share = law.sf(negligible)
+        above = weights[weights > least]
+        share = law.sf(least)
         assert scipy.stats.binomtest(above.size, weights.size, share).pvalue > LEVEL / 12
         assert scipy.stats.kstest(law.sf(above) / share, "uniform").pvalue > LEVEL / 12
 
@@ -154,8 +155,8 @@ def test_weights_with_a_count_are_those_of_the_algorithm_one_by_one() -> None:
 @pytest.mark.parametrize("beta", [0.01, 0.5])
 def test_a_weight_without_a_count_has_its_law_in_its_tail(beta: float) -> None:
     """Of 7.7 million; the upper branch of the algorithm proposes all above 1. 6 comparisons for each beta."""
-    negligible = phi.negligible(128, beta)
-    dense, _ = phi_rows(np.zeros(128), beta, cut_uniform(beta, negligible), KEYS[2], 60_000)
+    least = negligible(128, beta)
+    dense, _ = phi_rows(np.zeros(128), beta, cut_uniform(beta, least), KEYS[2], 60_000)
     law = scipy.stats.gamma(beta)
     for bound in (1e-3, 0.1, 1.0, 2.0, 5.0):
         beyond = int((dense > bound).sum())
@@ -169,7 +170,7 @@ def test_a_weight_depends_on_its_word_topic_and_count_alone(beta: float) -> None
     """Not on the other counts of the row, nor on the words with which it is drawn."""
     rng = np.random.default_rng(4)
     counts, others = rng.poisson(0.3, (150, 37)), rng.poisson(0.3, (150, 37))
-    cut = cut_uniform(beta, phi.negligible(37, beta))
+    cut = cut_uniform(beta, negligible(37, beta))
     drawn, _ = draw(rows_of(counts), beta, cut, KEYS[0])
     dense = spread(drawn.topic, drawn.weight, drawn.size)
     for step in (1, 7):
@@ -187,7 +188,7 @@ def test_topics_with_a_count_come_first_and_both_kinds_ascend() -> None:
     rng = np.random.default_rng(3)
     for n_topics in (1, 7, 8, 64, 129):
         counts = rng.poisson(0.2, (150, n_topics))
-        cut = cut_uniform(0.01, phi.negligible(n_topics, 0.01))
+        cut = cut_uniform(0.01, negligible(n_topics, 0.01))
         drawn, norm = draw(rows_of(counts), 0.01, cut, KEYS[0])
         for w, (size, n_counted) in enumerate(zip(drawn.size, drawn.counted, strict=True)):
             np.testing.assert_array_equal(drawn.topic[w, :n_counted], np.flatnonzero(counts[w]))
@@ -211,7 +212,7 @@ def test_a_row_writes_nothing_beyond_its_end() -> None:
         topic, weight = np.full((7, n_topics), 9, np.uint16), np.full((7, n_topics), 9.0, np.float32)
         size, none = np.full((2, 7), 9, np.int32), np.zeros((1, 1), np.float32)
         drawn = Drawn(np.zeros(1), none, topic, weight, size[0], size[1], none)
-        phi.draw_rows(rows, 0.01, 0.5, key, 2, 5, drawn, np.zeros(n_topics), phi.make_scratch(n_topics))
+        phi.draw_rows(rows, WordPrior(0.01, 0.5), key, 2, 5, drawn, np.zeros(n_topics), phi.phi_scratch(n_topics))
         for written in (topic, weight, size.T):
             assert (written[:2] == 9).all() and (written[5:] == 9).all() and (written[2:5] != 9).any()
 

@@ -59,7 +59,9 @@ def test_gamma_is_drawn_given_the_labeled_tables() -> None:
     rng = np.random.default_rng(32)
     prior = exact.Prior(MODERATE.gamma_shape, MODERATE.gamma_scale)
     for n_categories, n_tables in ((0, 0), (1, 1), (1, 4), (3, 4)):
-        drawn = np.array([simulate.draw_gamma(n_categories, n_tables, MODERATE, rng) for _ in range(20_000)])
+        drawn = np.array(
+            [simulate.draw_gamma_given_labels(n_categories, n_tables, MODERATE, rng) for _ in range(20_000)]
+        )
         integrals = [
             prior.integral(lambda x, power=power, k=n_categories, t=n_tables: x**power * exact.serving_factor(x, k, t))
             for power in (0, 1)
@@ -71,7 +73,7 @@ def test_gamma_is_drawn_given_the_labeled_tables() -> None:
 def test_a_gamma_that_does_not_suit_the_labels_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simulate, "N_PROPOSALS", 100)
     with pytest.raises(ValueError, match="3000 labeled documents"):
-        simulate.draw_gamma(1, 3_000, Hyperparameters(gamma_scale=1e5), np.random.default_rng(1))
+        simulate.draw_gamma_given_labels(1, 3_000, Hyperparameters(gamma_scale=1e5), np.random.default_rng(1))
 
 
 @pytest.mark.parametrize("alpha", [1e-9, 1.0, 30.0])

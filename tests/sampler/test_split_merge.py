@@ -14,19 +14,22 @@ from numba import njit
 
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.hyperparameters import Hyperparameters
-from sampler.lbpl_ntm.blocked import auxiliary_tables, split_merge
+from sampler.lbpl_ntm.blocked import auxiliary_tables, parts
 from sampler.lbpl_ntm.blocked.arrays import (
     FIXED_POINT,
     MIXED,
-    Bags,
     BlockedCounts,
+    Categories,
+    Documents,
     Drawn,
     Placements,
     WordTopics,
-    bag,
+    bags_of,
     count_words,
+    sizes_of,
 )
 from sampler.lbpl_ntm.blocked.split_merge import Outcome, attempt
+from sampler.lbpl_ntm.concentrations import Concentrations
 from sampler.lbpl_ntm.simulate import simulate_separated
 from sampler.numerics.simd import LANES
 from sampler.numerics.streams import branch, uniform
@@ -42,12 +45,8 @@ N_SWEEPS = 60_000  # about 25 microseconds each
 class Setting(NamedTuple):
     """What an attempt takes."""
 
-    bags: Bags
-    placements: Placements
-    counts: BlockedCounts
-    drawn: Drawn
-    norm: Array
-    labeled_tables: Array
+    documents: Documents
+    categories: Categories
 
 
 def setting(corpus: Corpus, token_category: Array, theta: Array, phi: Array, rng: np.random.Generator) -> Setting:
@@ -56,7 +55,7 @@ def setting(corpus: Corpus, token_category: Array, theta: Array, phi: Array, rng
     Each document has one table a category. Topics stand in any order in a word's row, and their norms are any.
     The words of unlabeled documents must ascend.
     """
-    bags = bag(corpus)
+    bags = bags_of(corpus)
     documents = np.array(exact.document_of(corpus), np.int64)
     is_labeled = corpus.labels[documents] != UNLABELED
     token = token_category[~is_labeled].astype(np.uint16)
@@ -94,7 +93,11 @@ def setting(corpus: Corpus, token_category: Array, theta: Array, phi: Array, rng
         rng.integers(0, n_topics + 1, corpus.n_words).astype(np.int32),
         np.zeros((corpus.n_words, N_SLOTS), np.float32),
     )
-    return Setting(bags, placements, counts, drawn, norm, labeled_tables)
+    one_table, numbers = np.zeros(whole.size, np.bool_), np.arange(N_SLOTS)
+    return Setting(
+        Documents(bags, placements, sizes_of(bags), one_table),
+        Categories(counts, drawn, norm, labeled_tables, numbers, corpus.n_known),
+    )
 
 
 def ascending(corpus: Corpus) -> Corpus:
@@ -111,8 +114,11 @@ def category_of_tokens(corpus: Corpus, at: Setting) -> Array:
         if corpus.labels[d] != UNLABELED:
             categories[first:end] = corpus.labels[d]
         elif end > first:
-            whole, own = at.placements.whole[u], slice(at.bags.first_token[u], at.bags.first_token[u + 1])
-            categories[first:end] = at.placements.token[own] if whole == MIXED else whole
+            whole, own = (
+                at.documents.placements.whole[u],
+                slice(at.documents.bags.first_token[u], at.documents.bags.first_token[u + 1]),
+            )
+            categories[first:end] = at.documents.placements.token[own] if whole == MIXED else whole
             u += 1
     return categories
 
@@ -175,7 +181,14 @@ def chain_with(attempt: Callable) -> Callable:
 
     @njit
     def chain(corpus, token_category, at, zeta, beta, seed, n_sweeps):
-        bags, placements, counts, drawn, norm, labeled_tables = at
+        documents, categories = at
+        bags, placements = documents.bags, documents.placements
+        counts, drawn, norm, labeled_tables = (
+            categories.counts,
+            categories.drawn,
+            categories.norm,
+            categories.labeled_tables,
+        )
         n_topics, n_slots = drawn.mixture.shape
         np.random.seed(seed)
         codes, outcomes = np.empty(n_sweeps, np.int64), np.zeros(5, np.int64)
@@ -198,9 +211,7 @@ def chain_with(attempt: Callable) -> Callable:
                     if np.random.random() * (concentration + earlier) < concentration:
                         counts.category_tables[token_category[i]] += 1
             key = np.uint64(uniform(np.uint64(seed), s) * 2.0**53)
-            outcome = attempt(
-                bags, placements, counts, drawn, norm, labeled_tables, ALPHA, GAMMA, zeta, corpus.n_known, key, stop
-            )
+            outcome = attempt(documents, categories, Concentrations(ALPHA, GAMMA, zeta, beta), key, stop)
             outcomes[outcome] += 1
             codes[s] = code(corpus, bags, placements, counts.category_tables)
             # Topics given everything, then theta and phi given the topics.
@@ -292,12 +303,14 @@ N_FLOWS = 400_000  # attempts, about 5 microseconds each
 @njit
 def pairs_of_codes(corpus, at, zeta, seed, n_attempts):
     """Partitions before and after each attempt, as numbers."""
-    bags, placements, counts, drawn, norm, labeled_tables = at
+    documents, categories = at
+    bags, placements, counts = documents.bags, documents.placements, categories.counts
+    given = Concentrations(1e-12, GAMMA, zeta, 1.0)
     codes, stop = np.empty(n_attempts + 1, np.int64), np.zeros(1, np.int64)
     codes[0] = code(corpus, bags, placements, counts.category_tables)
     for s in range(n_attempts):
         key = branch(np.uint64(seed), s)
-        attempt(bags, placements, counts, drawn, norm, labeled_tables, 1e-12, GAMMA, zeta, corpus.n_known, key, stop)
+        attempt(documents, categories, given, key, stop)
         codes[s + 1] = code(corpus, bags, placements, counts.category_tables)
     return codes
 
@@ -367,10 +380,10 @@ def well_separated(n_known: int, n_labeled: int, rng: np.random.Generator) -> tu
     return ascending(drawn.corpus), categories, drawn.theta, drawn.phi
 
 
-def outcomes_of(at: Setting, n_known: int, seed: int, n_attempts: int) -> Iterator[Outcome]:
+def outcomes_of(at: Setting, seed: int, n_attempts: int) -> Iterator[Outcome]:
     for s in range(n_attempts):
         key = np.uint64(branch(np.uint64(seed), s))
-        yield Outcome(attempt(*at, 0.02, 0.1, 0.3, n_known, key, lowered()))
+        yield Outcome(attempt(*at, Concentrations(0.02, 0.1, 0.3, 1.0), key, lowered()))
 
 
 def start_of(corpus: Corpus, categories: Array, theta: Array, phi: Array, rng: np.random.Generator) -> Setting:
@@ -383,7 +396,7 @@ def test_two_clear_categories_that_are_one_part_within_a_few_attempts(n_known: i
     rng = np.random.default_rng(6)
     corpus, truth, theta, phi = well_separated(n_known, 6 * n_known, rng)
     at = start_of(corpus, np.zeros_like(truth), theta.mean(axis=0, keepdims=True), phi, rng)
-    assert Outcome.SPLIT in outcomes_of(at, n_known, seed=24, n_attempts=40)
+    assert Outcome.SPLIT in outcomes_of(at, seed=24, n_attempts=40)
     found = category_of_tokens(corpus, at)
     # A document is nearly always one table; a few of 40 may be on the wrong side.
     assert max((found == truth).mean(), (found != truth).mean() if n_known == 0 else 0.0) > 0.9
@@ -397,7 +410,7 @@ def test_two_halves_of_one_category_join(n_known: int) -> None:
     second_half = (np.array(exact.document_of(corpus)) >= 26) & (truth == 0)
     halves[second_half] = 2
     at = start_of(corpus, halves, theta[[0, 1, 0]], phi, rng)
-    outcomes = list(outcomes_of(at, n_known, seed=25, n_attempts=60))
+    outcomes = list(outcomes_of(at, seed=25, n_attempts=60))
     assert Outcome.MERGED in outcomes
     found = category_of_tokens(corpus, at)
     first_half = np.array(exact.document_of(corpus)) < 26
@@ -420,13 +433,13 @@ def crowded() -> tuple[Corpus, Setting, Array]:
 
 def contents(at: Setting) -> dict[str, bytes]:
     """All that an attempt may write."""
-    arrays = {**at.placements._asdict(), **at.counts._asdict(), **at.drawn._asdict()}
+    arrays = {**at.documents.placements._asdict(), **at.categories.counts._asdict(), **at.categories.drawn._asdict()}
     arrays |= arrays.pop("word_topics")._asdict()
     return {name: array.tobytes() for name, array in arrays.items()}
 
 
 def try_once(at: Setting, key: int) -> Outcome:
-    return Outcome(attempt(*at, 1.5, 0.5, 0.8, 3, np.uint64(key), lowered()))
+    return Outcome(attempt(*at, Concentrations(1.5, 0.5, 0.8, 1.0), np.uint64(key), lowered()))
 
 
 def test_attempts_that_are_rejected_change_nothing() -> None:
@@ -450,27 +463,29 @@ def test_counts_equal_a_recount_after_every_attempt() -> None:
     corpus, at, _ = crowded()
     documents = np.array(exact.document_of(corpus))
     is_unlabeled = corpus.labels[documents] == UNLABELED
-    n_served = np.count_nonzero(at.counts.category_tables)
-    stick = at.drawn.stick.sum()
+    n_served = np.count_nonzero(at.categories.counts.category_tables)
+    stick = at.categories.drawn.stick.sum()
     for key in range(300):
         outcome = try_once(at, key)
         n_served += {Outcome.SPLIT: 1, Outcome.MERGED: -1}.get(outcome, 0)
         np.testing.assert_array_equal(
-            at.counts.category_word, count_words(corpus, at.bags, at.placements, N_SLOTS), strict=True
+            at.categories.counts.category_word,
+            count_words(corpus, at.documents.bags, at.documents.placements, N_SLOTS),
+            strict=True,
         )
         categories = category_of_tokens(corpus, at)[is_unlabeled]
         at_most = np.bincount(categories, minlength=N_SLOTS)
         at_least = np.bincount(np.unique(categories + N_SLOTS * documents[is_unlabeled]) % N_SLOTS, minlength=N_SLOTS)
-        tables = at.counts.category_tables - at.labeled_tables
+        tables = at.categories.counts.category_tables - at.categories.labeled_tables
         assert (at_least <= tables).all() and (tables <= at_most).all()
-        assert (at.counts.log_seats >= 0).all()
-        served = at.counts.category_tables > 0
+        assert (at.categories.counts.log_seats >= 0).all()
+        served = at.categories.counts.category_tables > 0
         assert served.sum() == n_served and served[:3].all()  # known ones never join
-        assert (at.counts.log_seats[~served] == 0).all()
-        np.testing.assert_array_equal(at.drawn.stick > 0.0, served)
-        np.testing.assert_allclose(at.drawn.stick.sum(), stick, rtol=1e-12)
-        for u, whole in enumerate(at.placements.whole):
-            own = at.placements.token[at.bags.first_token[u] : at.bags.first_token[u + 1]]
+        assert (at.categories.counts.log_seats[~served] == 0).all()
+        np.testing.assert_array_equal(at.categories.drawn.stick > 0.0, served)
+        np.testing.assert_allclose(at.categories.drawn.stick.sum(), stick, rtol=1e-12)
+        for u, whole in enumerate(at.documents.placements.whole):
+            own = at.documents.placements.token[at.documents.bags.first_token[u] : at.documents.bags.first_token[u + 1]]
             assert whole != MIXED or np.unique(own).size > 1
 
 
@@ -482,7 +497,7 @@ def test_tables_that_cannot_part_or_must_part_give_known_seats() -> None:
     corpus, at, _ = crowded()
     for alpha, is_alone in ((1e-15, False), (1e15, True)):
         sizes = [
-            np.diff(auxiliary_tables.seat(at.bags, at.placements, k, alpha, np.uint64(5), lowered()).first)
+            np.diff(auxiliary_tables.seat_tables(at.documents, k, alpha, np.uint64(5), lowered()).first)
             for k in range(N_SLOTS)
         ]
         categories = category_of_tokens(corpus, at)
@@ -492,14 +507,16 @@ def test_tables_that_cannot_part_or_must_part_give_known_seats() -> None:
         assert sorted(np.concatenate(sizes).tolist()) == sorted(expected.tolist())
     outcome, key = Outcome.IMPOSSIBLE, 0
     while outcome not in (Outcome.SPLIT, Outcome.MERGED):
-        outcome, key = Outcome(attempt(*at, 1e-15, 0.5, 0.8, 3, np.uint64(key), lowered())), key + 1
-    changed = np.flatnonzero(at.counts.log_seats)
+        outcome, key = Outcome(attempt(*at, Concentrations(1e-15, 0.5, 0.8, 1.0), np.uint64(key), lowered())), key + 1
+    changed = np.flatnonzero(at.categories.counts.log_seats)
     assert changed.size == (2 if outcome == Outcome.SPLIT else 1)
     for k in changed:
-        tables = auxiliary_tables.seat(at.bags, at.placements, k, 1e-15, np.uint64(6), lowered())
+        tables = auxiliary_tables.seat_tables(at.documents, k, 1e-15, np.uint64(6), lowered())
         expected = sum(math.log(math.factorial(n - 1)) for n in np.diff(tables.first))
-        assert at.counts.log_seats[k] / FIXED_POINT == pytest.approx(expected, abs=tables.document.size / FIXED_POINT)
-        assert at.counts.category_tables[k] == at.labeled_tables[k] + tables.document.size
+        assert at.categories.counts.log_seats[k] / FIXED_POINT == pytest.approx(
+            expected, abs=tables.document.size / FIXED_POINT
+        )
+        assert at.categories.counts.category_tables[k] == at.categories.labeled_tables[k] + tables.document.size
 
 
 def test_what_is_drawn_for_the_parts_agrees() -> None:
@@ -510,10 +527,12 @@ def test_what_is_drawn_for_the_parts_agrees() -> None:
         outcome = try_once(at, key)
         if outcome in (Outcome.SPLIT, Outcome.MERGED):
             n_accepted += 1
-            for k in np.flatnonzero(at.drawn.chance.any(axis=0) & (at.counts.category_tables > 0)):
-                theta = at.drawn.mixture[:, k].astype(float) * at.norm
+            for k in np.flatnonzero(
+                at.categories.drawn.chance.any(axis=0) & (at.categories.counts.category_tables > 0)
+            ):
+                theta = at.categories.drawn.mixture[:, k].astype(float) * at.categories.norm
                 assert theta.sum() == pytest.approx(1.0, rel=1e-6)
-                np.testing.assert_allclose(at.drawn.chance[:, k], theta @ phi, rtol=1e-5)
+                np.testing.assert_allclose(at.categories.drawn.chance[:, k], theta @ phi, rtol=1e-5)
     assert n_accepted >= 10
 
 
@@ -531,13 +550,15 @@ def test_labeled_topics_drawn_by_binomials_have_the_law_of_single_ones() -> None
     rng = np.random.default_rng(9)
     theta, phi = rng.dirichlet(np.ones(4), N_SLOTS), rng.dirichlet(np.ones(2), 4)
     at = setting(corpus, np.zeros(n + 6, np.int64), theta, phi, rng)
-    tables = auxiliary_tables.seat(at.bags, at.placements, 0, 1.0, np.uint64(1), lowered())
+    tables = auxiliary_tables.seat_tables(at.documents, 0, 1.0, np.uint64(1), lowered())
     total = np.zeros(4)
     for key in range(n_calls):
-        parts = split_merge.no_parts(4)
-        split_merge.add_labeled(tables, 1, at.counts.category_word, at.drawn, 0, 1, np.uint64(key), parts)
-        assert parts.topic[0].sum() == parts.tokens[0] == n + 5 and parts.tables[0] == 1 and not parts.topic[1].any()
-        total += parts.topic[0]
+        held = parts.no_parts(4)
+        parts.add_labeled(
+            tables, 1, at.categories.counts.category_word, at.categories.drawn, 0, 1, np.uint64(key), held
+        )
+        assert held.topic[0].sum() == held.tokens[0] == n + 5 and held.tables[0] == 1 and not held.topic[1].any()
+        total += held.topic[0]
     chances = theta[0][:, np.newaxis] * phi
     chances /= chances.sum(axis=0)
     expected = n_calls * (n * chances[:, 0] + 5 * chances[:, 1])
@@ -548,6 +569,6 @@ def test_labeled_topics_drawn_by_binomials_have_the_law_of_single_ones() -> None
 
 def test_without_an_unused_slot_there_is_an_error() -> None:
     _, at, _ = crowded()
-    at.drawn.stick[:] = 0.01
+    at.categories.drawn.stick[:] = 0.01
     with pytest.raises(ValueError, match="no slot is unused"):
         try_once(at, 1)

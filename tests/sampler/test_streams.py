@@ -7,7 +7,7 @@ import pytest
 import scipy.stats
 
 from sampler.numerics import streams
-from sampler.numerics.streams import BLOCK, Step, pick
+from sampler.numerics.streams import SUMMED_TOGETHER, Step, pick
 
 N = 1_000_000
 LEVEL = 1e-4  # of each test here, were the seeds not fixed
@@ -80,7 +80,9 @@ def test_a_number_depends_on_its_address_alone() -> None:
     assert (again != streams.generator(7, 0, 4, Step.CONCENTRATIONS).random(5)).all()
 
 
-@pytest.mark.parametrize("size", [1, 2, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 5])
+@pytest.mark.parametrize(
+    "size", [1, 2, SUMMED_TOGETHER - 1, SUMMED_TOGETHER, SUMMED_TOGETHER + 1, 3 * SUMMED_TOGETHER + 5]
+)
 def test_pick_takes_each_index_for_its_share_of_the_unit_interval(size: int) -> None:
     """On an even grid of n numbers u the index j is picked n p_j times, give or take its two ends."""
     rng = np.random.default_rng(size)

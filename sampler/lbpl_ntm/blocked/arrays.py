@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+from scipy.special import gammaln
 
 from sampler.corpus import UNLABELED, Array
 from sampler.numerics.ragged import ascend, sorted_words
@@ -17,6 +18,7 @@ from sampler.numerics.simd import aligned_rows
 MIXED = np.uint16(65_535)  # of a document whose tokens are not all in one category
 MAX_SLOTS = 65_504
 MAX_COUNT = 255  # of a pair: more occurrences make further pairs
+NOT_WRITTEN = -1  # a place in an array where nothing is to be written
 FIXED_POINT = 2.0**20  # log factorials are summed as integers, which do not care in what order
 
 
@@ -40,6 +42,22 @@ class Placements(NamedTuple):
 
     whole: Array  # uint16[U], category of all tokens of a document, or MIXED
     token: Array  # uint16[N_u], category of each token; holds only where whole is MIXED
+
+
+class Sizes(NamedTuple):
+    """Functions of a number of tokens n, for n up to the longest document."""
+
+    harmonic: Array  # float64[n + 1], 1 + 1/2 + ... + 1/n
+    log_seats: Array  # int64[n + 1], log (n - 1)! in fixed point
+
+
+class Documents(NamedTuple):
+    """The unlabeled documents and where they are, as the steps of a sweep take them."""
+
+    bags: Bags
+    placements: Placements
+    sizes: Sizes
+    one_table: Array  # bool[U], those that the documents' step has left at a single table
 
 
 class WordTopics(NamedTuple):
@@ -76,21 +94,32 @@ class Drawn(NamedTuple):
     chance: Array  # float32[V, S], p(w | k) with topics summed out: M
 
 
+class Categories(NamedTuple):
+    """What moves between categories read and write."""
+
+    counts: BlockedCounts
+    drawn: Drawn
+    norm: Array  # float64[L], what `drawn.mixture` was divided by
+    labeled_tables: Array  # int64[S], labeled documents with a word
+    numbers: Array  # int64[S], identity
+    n_known: int  # of the slots, the first
+
+
 @njit(cache=True, nogil=True)
 def count_pairs(words, first, end, counts, p):
-    """Write the runs of equal words of a document from counts[p] on, unless p is negative; return how many."""
+    """Write the runs of equal words of a document from counts[p] on, unless p is NOT_WRITTEN; return how many."""
     n, run = 0, 0
     for i in range(first, end):
         if i == first or words[i] != words[i - 1] or run == MAX_COUNT:
             n, run = n + 1, 0
         run += 1
-        if p >= 0:
+        if p != NOT_WRITTEN:
             counts[p + n - 1] = run
     return n
 
 
 @njit(cache=True, nogil=True)
-def bag(corpus):
+def bags_of(corpus):
     """The bags of a corpus. O(N) time and O(P) space, but O(N log n) and O(N) if its documents are not sorted."""
     words = corpus.words if ascend(corpus) else sorted_words(corpus)
     lengths = np.diff(corpus.offsets)
@@ -100,11 +129,18 @@ def bag(corpus):
     for u in range(document.size):
         first, end = corpus.offsets[document[u]], corpus.offsets[document[u] + 1]
         first_token[u + 1] = first_token[u] + end - first
-        first_pair[u + 1] = first_pair[u] + count_pairs(words, first, end, counts, -1)
+        first_pair[u + 1] = first_pair[u] + count_pairs(words, first, end, counts, NOT_WRITTEN)
     counts = np.empty(first_pair[-1], np.uint8)
     for u in range(document.size):
         count_pairs(words, corpus.offsets[document[u]], corpus.offsets[document[u] + 1], counts, first_pair[u])
     return Bags(document, corpus.offsets[document], first_token, first_pair, words, counts)
+
+
+def sizes_of(bags: Bags) -> Sizes:
+    """Functions of sizes up to the longest document."""
+    n = np.arange(int(np.diff(bags.first_token).max(initial=0)) + 1)
+    harmonic = np.concatenate([[0.0], np.cumsum(1.0 / n[1:])])
+    return Sizes(harmonic, np.rint(gammaln(np.maximum(n, 1)) * FIXED_POINT).astype(np.int64))
 
 
 @njit(cache=True, nogil=True)

@@ -28,8 +28,9 @@ class Tables(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def involved(bags, placements, category):
+def involved(documents, category):
     """The documents with a token of the category, how many tokens they have there, and how many at most one has."""
+    bags, placements = documents.bags, documents.placements
     document = np.empty(bags.document.size, np.int32)
     n_documents, n_tokens, longest = 0, 0, 0
     for u in range(document.size):
@@ -48,8 +49,9 @@ def involved(bags, placements, category):
 
 
 @njit(cache=True, nogil=True)
-def gather(bags, placements, u, category, tokens, words):
+def gather_tokens(documents, u, category, tokens, words):
     """Write a document's tokens of the category, and their words; return how many."""
+    bags, placements = documents.bags, documents.placements
     is_whole = placements.whole[u] == category
     n, first_word = 0, bags.first_word[u] - bags.first_token[u]
     for i in range(bags.first_token[u], bags.first_token[u + 1]):
@@ -61,23 +63,23 @@ def gather(bags, placements, u, category, tokens, words):
 
 
 @njit(cache=True, nogil=True)
-def seat(bags, placements, category, concentration, key, stop):
+def seat_tables(documents, category, concentration, key, stop):
     """Draw the tables of all unlabeled tokens of a category, in each document by a Chinese restaurant process.
 
     One number a token, at its position: it names an earlier token, whose table it joins, or opens a table. Topics and
     ranks are left unwritten. Once the flag `stop` is raised, the other documents' tokens have no table.
     """
-    documents, n_tokens, longest = involved(bags, placements, category)
+    involved_documents, n_tokens, longest = involved(documents, category)
     first, document = np.empty(n_tokens + 1, np.int64), np.empty(n_tokens, np.int32)
     token, word = np.empty(n_tokens, np.int64), np.empty(n_tokens, np.int32)
     own_token, own_word = np.empty(longest, np.int64), np.empty(longest, np.int32)
     own_table, place = np.empty(longest, np.int32), np.empty(longest, np.int64)
     first[0] = 0
     n_tables = 0
-    for u in documents:
+    for u in involved_documents:
         if is_raised(stop):
             break
-        n = gather(bags, placements, u, category, own_token, own_word)
+        n = gather_tokens(documents, u, category, own_token, own_word)
         n_own = 0
         for j in range(n):
             earlier = uniform(key, own_token[j]) * (j + concentration)
@@ -126,7 +128,7 @@ def log_seats(tables):
 
 
 @njit(cache=True, nogil=True)
-def draw_topics(tables, begin, end, drawn, category, key, stop):
+def draw_auxiliary_topics(tables, begin, end, drawn, category, key, stop):
     """Draw the topics of the tokens begin .. end - 1, all in one category, p(l) ∝ theta_l phi_lw. One number a token.
 
     Word by word, so that the sums over a word's topics are made once. Once the flag `stop` is raised, the other
@@ -152,15 +154,15 @@ def draw_topics(tables, begin, end, drawn, category, key, stop):
         if is_raised(stop):
             break
         if place[w] > first:
-            total, counted, size = accumulate(drawn, mixture, w, cumulative), drawn.counted[w], drawn.size[w]
+            total, counted, size = sum_topics(drawn, mixture, w, cumulative), drawn.counted[w], drawn.size[w]
             for p in range(first, place[w]):
                 i = order[p]
-                tables.topic[i] = drawn.topic[w, find(cumulative, counted, size, uniform(key, i) * total)]
+                tables.topic[i] = drawn.topic[w, find_topic(cumulative, counted, size, uniform(key, i) * total)]
         first = place[w]
 
 
 @njit(cache=True, nogil=True)
-def accumulate(drawn, mixture, w, cumulative):
+def sum_topics(drawn, mixture, w, cumulative):
     """Write the running sums of p(y = l, w | theta) over the topics of a word's row."""
     total = 0.0
     for j in range(drawn.size[w]):
@@ -170,7 +172,7 @@ def accumulate(drawn, mixture, w, cumulative):
 
 
 @njit(cache=True, nogil=True)
-def find(cumulative, counted, size, x):
+def find_topic(cumulative, counted, size, x):
     """The first place below size whose sum is above x; the last one if rounding let x reach the total.
 
     Nearly always it is one of the first `counted`: these are few, and looked at together without a branch.
@@ -195,3 +197,31 @@ def rank_topics(tables, n_topics):
             seen[tables.topic[i]] += 1
         for i in range(tables.first[t], tables.first[t + 1]):
             seen[tables.topic[i]] = 0
+
+
+@njit(cache=True, nogil=True)
+def move_tables(documents, category_word, tables, is_moved, source, destination):
+    """Move the tokens of some tables from one category to another."""
+    bags, placements = documents.bags, documents.placements
+    for t in np.flatnonzero(is_moved):
+        u = tables.document[t]
+        if placements.whole[u] != MIXED:
+            placements.token[bags.first_token[u] : bags.first_token[u + 1]] = placements.whole[u]
+            placements.whole[u] = MIXED
+        for i in range(tables.first[t], tables.first[t + 1]):
+            placements.token[tables.token[i]] = destination
+            category_word[tables.word[i], source] -= 1
+            category_word[tables.word[i], destination] += 1
+    for t in np.flatnonzero(is_moved):
+        u = tables.document[t]
+        if placements.whole[u] == MIXED and is_uniform(placements.token, bags.first_token[u], bags.first_token[u + 1]):
+            placements.whole[u] = placements.token[bags.first_token[u]]
+
+
+@njit(cache=True, nogil=True)
+def is_uniform(values, first, end):
+    """Whether all values of a range are the same."""
+    n = 0
+    for i in range(first, end):
+        n += values[i] == values[first]
+    return n == end - first

@@ -20,11 +20,11 @@ that. All counts m are without the document's own table, P_k is the product of M
 
 **Death**, if no other table serves the document's category A, and A is new:
 
-1. Topics y are drawn from their conditional given theta_A, and W is reckoned from them.
+1. Topics y are drawn from their conditional given theta_A, and W is computed from them.
 2. The category B to join is proposed with probability m_B P_B / Σ_k m_k P_k; its stick takes A's in.
 3. Accept with probability min(1, 1 / r). Theta_A is dropped, and A's slot is unused.
 
-**Why it is exact.** Let x' be x after a birth. A death at x' is reckoned with y, of which p(y | w, theta, phi) is the
+**Why it is exact.** Let x' be x after a birth. A death at x' is computed with y, of which p(y | w, theta, phi) is the
 law that it is drawn from, so the pair (x', y) has the density of x' times that. The part of it that is not in x is
 
     p(theta) Π_i theta_l phi_lw  =  p(y, w | phi) p(theta | y),   p(theta | y) = Dir(theta; zeta + n),
@@ -44,89 +44,124 @@ from there with more. Otherwise whether a birth is possible would depend on how 
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
+from sampler.corpus import NO_CATEGORY, Array
 from sampler.lbpl_ntm.assignments import UNBORN
-from sampler.lbpl_ntm.blocked.split_merge import LARGE, NOBODY, draw_category, unused_slot
-from sampler.lbpl_ntm.blocked.whole_documents import move_document, weigh_exactly
+from sampler.lbpl_ntm.blocked.categories import draw_category, unused_slot
+from sampler.lbpl_ntm.blocked.parts import LARGE
+from sampler.lbpl_ntm.blocked.whole_documents import move_words, weigh_document_exactly
 from sampler.numerics import variates
 from sampler.numerics.streams import branch, uniform
 from sampler.numerics.threads import is_raised
 
 # Streams of a visit.
-TOPICS, SHARE, THETA = range(3)
+TOPICS_OF_DOCUMENT, SHARE, THETA = range(3)
+
+
+class BirthScratch(NamedTuple):
+    """What visits write on."""
+
+    sums: Array  # float32[1, S], log P_k
+    chances: Array  # float64[S], m_k P_k over the largest
+    inverse: Array  # float64[L], over each topic's norm, 0 of a topic without a word
+    pull: Array  # float64[L], (zeta + n_l) over the topic's norm
+    topics: Array  # uint16[n], of a document's tokens
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def visit(
-    bags, placements, counts, drawn, offers, sizes, norm, numbers, one_table, gamma, zeta, n_known, share, key, start,
-    stop,
-):  # fmt: skip
+def visit(documents, categories, scores, given, share, key, start, stop):
     """Propose births and deaths to the documents from `start` on, in place; return where to go on, U at the end.
 
-    A document is visited if it is one table, as `one_table` bool[U] says, and with probability `share`. `norm`
-    float64[L]: what `drawn.mixture` was divided by. What changes are the `placements`; category_word, category_tables
-    and log_seats of `counts`, not its topics; stick, mixture and chance in `drawn`; of a new category the scores in
-    `offers` and its number, int64[S]. A category that died leaves its slot unused. Gives up when `stop` is raised.
+    A document is visited if it is one table and with probability `share`. What changes are the documents' placements;
+    category_word, category_tables and log_seats of the counts, not their topics; stick, mixture and chance; of a new
+    category the scores and its number. A category that died leaves its slot unused. Gives up when `stop` is raised.
     O(n (S + L_w)) time for a document of n words that have L_w topics; O(V L_w) for a birth.
     """
-    n_slots, longest = drawn.stick.size, sizes.harmonic.size
-    sums, chances = np.empty((1, n_slots), np.float32), np.empty(n_slots)
-    topics, inverse, pull = np.empty(longest, np.uint16), np.zeros(norm.size), np.empty(norm.size)
-    for topic in range(norm.size):
-        if norm[topic] > 0.0:  # else the topic has no word
-            inverse[topic] = 1.0 / norm[topic]
-    tables = counts.category_tables
-    unused = unused_slot(tables, drawn.stick, n_known)
+    bags, tables, stick = documents.bags, categories.counts.category_tables, categories.drawn.stick
+    at = birth_scratch(categories.norm, stick.size, documents.sizes.harmonic.size)
+    unused = unused_slot(tables, stick, categories.n_known)
     for u in range(start, bags.document.size):
         document_key = branch(key, bags.document[u])
-        if not one_table[u] or uniform(document_key, 0) >= share:
+        if not documents.one_table[u] or uniform(document_key, 0) >= share:
             continue
         if is_raised(stop):
             return bags.document.size
-        if unused == NOBODY:
+        if unused == NO_CATEGORY:
             return u
-        source, destination = np.int64(placements.whole[u]), NOBODY
-        dies = tables[source] == 1
-        tables[source] -= 1
-        log_total = weigh(bags, offers.score, u, tables, sums, chances)
-        topics_key = branch(document_key, TOPICS)
-        if dies:
-            draw_topics(bags, drawn, u, source, topics_key, topics)
-        pull[:] = zeta * inverse
-        log_evidence = impute(bags, drawn, offers.fresh, u, inverse, zeta, dies, topics_key, pull, topics)
-        log_ratio = math.log(gamma) + log_evidence - log_total
-        if math.log(uniform(document_key, 1)) < (-log_ratio if dies else log_ratio):
-            destination = choose(chances, uniform(document_key, 2)) if dies else unused
-        if destination == NOBODY:
-            tables[source] += 1
-            continue
-        n = bags.first_token[u + 1] - bags.first_token[u]
-        if dies:
-            drawn.stick[destination] += drawn.stick[source]
-            drawn.stick[source] = 0.0
-        else:
-            part_stick(drawn.stick, source, destination, tables[source], branch(document_key, SHARE))
-            open_category(drawn, offers, destination, topics[:n], zeta, norm, branch(document_key, THETA))
-            numbers[destination] = UNBORN
-        move_document(bags, u, source, destination, counts.category_word)
-        placements.whole[u] = destination
-        tables[destination] += 1
-        counts.log_seats[source] -= sizes.log_seats[n]
-        counts.log_seats[destination] += sizes.log_seats[n]
-        unused = unused_slot(tables, drawn.stick, n_known)
+        destination = propose_home(documents, categories, scores, given, u, unused, document_key, at)
+        if destination != NO_CATEGORY:
+            change_home(documents, categories, scores, given.zeta, u, destination, document_key, at)
+            unused = unused_slot(tables, stick, categories.n_known)
     return bags.document.size
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def weigh(bags, score, u, category_tables, sums, chances):
+def birth_scratch(norm, n_slots, longest):
+    """Scratch for documents of less than so many tokens."""
+    inverse = np.zeros(norm.size)
+    for topic in range(norm.size):
+        if norm[topic] > 0.0:  # else the topic has no word
+            inverse[topic] = 1.0 / norm[topic]
+    sums, chances = np.empty((1, n_slots), np.float32), np.empty(n_slots)
+    return BirthScratch(sums, chances, inverse, np.empty(norm.size), np.empty(longest, np.uint16))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def propose_home(documents, categories, scores, given, u, unused, key, at):
+    """The category that a document goes to: `unused` at a birth, another at a death, NO_CATEGORY if neither happens.
+
+    Leaves the topics of its tokens in `at.topics`.
+    """
+    bags, drawn, tables = documents.bags, categories.drawn, categories.counts.category_tables
+    source = np.int64(documents.placements.whole[u])
+    dies = tables[source] == 1
+    tables[source] -= 1
+    log_total = weigh_served(bags, scores.score, u, tables, at.sums, at.chances)
+    tables[source] += 1
+    topics_key = branch(key, TOPICS_OF_DOCUMENT)
+    if dies:
+        draw_document_topics(bags, drawn, u, source, topics_key, at.topics)
+    at.pull[:] = given.zeta * at.inverse
+    log_evidence = impute(bags, drawn, scores.fresh, u, given.zeta, dies, topics_key, at)
+    log_ratio = math.log(given.gamma) + log_evidence - log_total
+    if math.log(uniform(key, 1)) < (-log_ratio if dies else log_ratio):
+        return choose_served(at.chances, uniform(key, 2)) if dies else unused
+    return NO_CATEGORY
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def change_home(documents, categories, scores, zeta, u, destination, key, at):
+    """Move a document to the category that was proposed, and draw or drop what belongs to the one that is its own."""
+    bags, counts, drawn = documents.bags, categories.counts, categories.drawn
+    source, tables = np.int64(documents.placements.whole[u]), counts.category_tables
+    n = bags.first_token[u + 1] - bags.first_token[u]
+    tables[source] -= 1
+    if tables[source] == 0:
+        drawn.stick[destination] += drawn.stick[source]
+        drawn.stick[source] = 0.0
+    else:
+        part_stick(drawn.stick, source, destination, tables[source], branch(key, SHARE))
+        open_new_category(categories, scores, destination, at.topics[:n], zeta, branch(key, THETA))
+        categories.numbers[destination] = UNBORN
+    move_words(bags, u, source, destination, counts.category_word)
+    documents.placements.whole[u] = destination
+    tables[destination] += 1
+    log_seats = documents.sizes.log_seats[n]
+    counts.log_seats[source] -= log_seats
+    counts.log_seats[destination] += log_seats
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def weigh_served(bags, score, u, category_tables, sums, chances):
     """Write m_k P_k of each category over the largest, float64[S]; return the logarithm of their sum.
 
     P is over what the words' `fresh` say, as their scores are; -inf if no category is served.
     """
-    weigh_exactly(bags, score, np.zeros_like(sums), u, sums)
+    weigh_document_exactly(bags, score, np.zeros_like(sums), u, sums)
     highest, total = -np.inf, 0.0
     for k in range(chances.size):
         chances[k] = -np.inf
@@ -142,9 +177,9 @@ def weigh(bags, score, u, category_tables, sums, chances):
 
 
 @njit(cache=True, nogil=True)
-def choose(chances, u):
-    """A category with probability proportional to its chance, by inversion of u; NOBODY if none has any."""
-    rest, last = u * chances.sum(), NOBODY
+def choose_served(chances, u):
+    """A category with probability proportional to its chance, by inversion of u; NO_CATEGORY if none has any."""
+    rest, last = u * chances.sum(), NO_CATEGORY
     for k in range(chances.size):
         if chances[k] > 0.0:
             last = k
@@ -155,12 +190,13 @@ def choose(chances, u):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def impute(bags, drawn, fresh, u, inverse, zeta, is_given, key, pull, topics):
+def impute(bags, drawn, fresh, u, zeta, is_given, key, at):
     """log W of a document over what the words' `fresh` say, and its topics, drawn one after another unless given.
 
-    `pull` float64[L] is (zeta + n_l) over the topic's norm before the first token, and after the last one.
+    `at.pull` is (zeta + n_l) over the topic's norm before the first token, and after the last one.
     """
     first, n = bags.first_word[u], bags.first_token[u + 1] - bags.first_token[u]
+    inverse, pull, topics = at.inverse, at.pull, at.topics
     prior = zeta * inverse.size
     log_evidence, evidence = 0.0, 1.0
     for i in range(n):
@@ -185,7 +221,7 @@ def impute(bags, drawn, fresh, u, inverse, zeta, is_given, key, pull, topics):
 
 
 @njit(cache=True, nogil=True)
-def draw_topics(bags, drawn, u, category, key, topics):
+def draw_document_topics(bags, drawn, u, category, key, topics):
     """Draw the topics of a document from their conditional, p(l) ∝ theta_l phi_lw."""
     first, n = bags.first_word[u], bags.first_token[u + 1] - bags.first_token[u]
     for i in range(n):
@@ -213,11 +249,12 @@ def part_stick(stick, old, new, n_tables, key):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def open_category(drawn, offers, category, topics, zeta, norm, key):
+def open_new_category(categories, scores, category, topics, zeta, key):
     """Draw theta of a category that holds these topics, and what follows from it."""
-    counts = np.zeros(norm.size, np.int64)
+    drawn = categories.drawn
+    counts = np.zeros(categories.norm.size, np.int64)
     for topic in topics:
         counts[topic] += 1
-    draw_category(drawn, category, counts, zeta, norm, key, 0)
-    for w in range(offers.fresh.size):
-        offers.score[w, category] = math.log(drawn.chance[w, category] / offers.fresh[w])
+    draw_category(categories, category, counts, zeta, key, 0)
+    for w in range(scores.fresh.size):
+        scores.score[w, category] = math.log(drawn.chance[w, category] / scores.fresh[w])

@@ -1,6 +1,6 @@
-"""Topics word by word: phi, what every category says of every word, and topics in bulk.
+"""Topics in bulk, word by word, given what every category says of every word.
 
-Steps 2, 5 and 6 of the blocked sampler. Tokens of one word in one category are exchangeable, so their topics are one
+Tokens of one word in one category are exchangeable, so their topics are one
 multinomial draw. phi is sparse: of a word's topics without a token, whose weights are Gamma(beta), most are far below
 what a float can tell apart from nothing, and these are never drawn (sampler.lbpl_ntm.blocked.phi).
 """
@@ -11,24 +11,22 @@ import numpy as np
 from numba import njit
 
 from sampler.corpus import Array
-from sampler.lbpl_ntm.blocked.category_scores import offer
-from sampler.lbpl_ntm.blocked.phi import WORDS, draw_rows, make_scratch
 from sampler.numerics import simd
+from sampler.numerics.memory import AHEAD, borrow, prefetch
 from sampler.numerics.multinomial import multinomial
-from sampler.numerics.simd import AHEAD, LANES
+from sampler.numerics.simd import LANES
 from sampler.numerics.streams import branch, uniform
 from sampler.numerics.threads import take
 from sampler.numerics.variates import lane_uniforms
 
-N_BLOCKS = 256  # of words: the topics' norms are summed within a block, then over the blocks, always in this order
-ROUNDS = (4, 8, 16, 24, 32, 48, 64)  # in each of them LANES categories draw a token
+NUMBERS_OF_ROUNDS = (4, 8, 16, 24, 32, 48, 64)  # in each of them LANES categories draw a token
 COST_OF_MORE = 4  # of a category that has more tokens, in rounds
-MOST = 512  # tokens that have a number each
+MOST_NUMBERED = 512  # tokens that have a number each
 ABSENT = np.float32(-1.0)  # in place of the number of a token that is not there: it reaches no sum
 STRIDE = 65_536  # positions of the tokens of a round: more than there are slots
 
 
-class Bench(NamedTuple):
+class TopicScratch(NamedTuple):
     """What one thread writes on while it goes through its words."""
 
     numbers: Array  # float32[., LANES], one of each token
@@ -39,90 +37,33 @@ class Bench(NamedTuple):
     found: Array  # int32[L], tokens at each place of a word's row
 
 
-@njit(cache=True, nogil=True)
-def draw_weights(word_topics, beta, cut, key, pieces, drawn, norms):
-    """Draw phi, up to the topics' norms, for blocks of words.
-
-    Writes rows of `topic`, `weight`, `size` and `counted`, and into `norms`, float64[N_BLOCKS, L], the sum of each
-    topic's weights over a block.
-    """
-    n_words, n_topics = word_topics.topic.shape
-    scratch = make_scratch(n_topics)
-    first, end = take(pieces)
-    while first < end:
-        for block in range(first, end):
-            for topic in range(n_topics):
-                norms[block, topic] = 0.0
-            block_end = n_words * (block + 1) // N_BLOCKS
-            for w in range(n_words * block // N_BLOCKS, block_end, WORDS):
-                draw_rows(word_topics, beta, cut, key, w, min(w + WORDS, block_end), drawn, norms[block], scratch)
-        first, end = take(pieces)
-
-
-@njit(cache=True, nogil=True)
-def mix_words(drawn, pieces):
-    """Write M."""
-    first, end = take(pieces)
-    while first < end:
-        mix(drawn, first, end)
-        first, end = take(pieces)
-
-
-@njit(cache=True, nogil=True)
-def make_offers(drawn, is_mixed, offers, served, pieces):
-    """Write M, unless it is there, and what words say in the offers."""
-    first, end = take(pieces)
-    while first < end:
-        if not is_mixed:
-            mix(drawn, first, end)
-        offer(offers, served, first, end)
-        first, end = take(pieces)
-
-
-@njit(cache=True, nogil=True)
-def mix(drawn, first, end):
-    """Write M, the chance of each word in each category, for the words first .. end - 1."""
-    chance, mixture, topic, weight = drawn.chance, drawn.mixture, drawn.topic, drawn.weight
-    for w in range(first, end):
-        for place in range(0, 64, 16):
-            simd.prefetch(weight, w + AHEAD, place)
-        simd.prefetch(topic, w + AHEAD, 0)
-        simd.prefetch(topic, w + AHEAD, 32)
-        for block in range(0, chance.shape[1], LANES):
-            total = simd.spread(np.float32(0.0))
-            for j in range(drawn.size[w]):
-                share = simd.multiply(simd.spread(weight[w, j]), simd.load(mixture, topic[w, j], block))
-                total = simd.add(total, share)
-            simd.store(total, chance, w, block)
-
-
 @njit(cache=True, nogil=True, error_model="numpy")
-def sample_topics(category_word, changes, drawn, key, pieces, word_topics, category_topic):
+def sample_bulk_topics(category_word, changes, drawn, key, pieces, word_topics, category_topic):
     """Draw the topics of all tokens of words, given their categories, whose counts have yet to take over `changes`.
 
     Each token of a word in a category has a number of its own, and a topic takes those numbers that reach the sum of
     chances before it and not its own. So numbers are compared and counted, LANES at once: one of each of as many
     categories, or as many of one that has more tokens. The numbers are the same in either case. Only pairs of word and
-    category with more than MOST tokens are multinomials drawn otherwise.
+    category with more than MOST_NUMBERED tokens are multinomials drawn otherwise.
     Writes the rows of `word_topics` and adds to `category_topic` int32[L, S].
     """
     first, end = take(pieces)
     while first < end:
         take_over(category_word, changes, first, end)
-        throw(category_word, drawn, key, first, end, word_topics, category_topic)
+        throw_words(category_word, drawn, key, first, end, word_topics, category_topic)
         first, end = take(pieces)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def throw(category_word, drawn, key, first, end, word_topics, category_topic):
+def throw_words(category_word, drawn, key, first, end, word_topics, category_topic):
     """Draw the topics of all tokens of the words first .. end - 1.
 
     Where all that is written on is made here, LLVM knows that it overlaps with nothing.
     """
     n_topics, n_slots = category_topic.shape
-    drawn, word_topics = simd.borrow(drawn), simd.borrow(word_topics)
-    at = Bench(
-        simd.aligned_rows(MOST // LANES + ROUNDS[-1], LANES),
+    drawn, word_topics = borrow(drawn), borrow(word_topics)
+    at = TopicScratch(
+        simd.aligned_rows(MOST_NUMBERED // LANES + NUMBERS_OF_ROUNDS[-1], LANES),
         simd.aligned_rows(n_topics + 1, LANES),
         simd.aligned_rows(1, LANES),
         np.empty(n_topics, np.float32),
@@ -136,7 +77,7 @@ def throw(category_word, drawn, key, first, end, word_topics, category_topic):
             tokens = simd.load(category_word, w, block)
             n_rounds, n_more = plan(tokens)
             if n_rounds + n_more > 0:
-                accumulate(drawn, w, block, at.sums)
+                sum_counted(drawn, w, block, at.sums)
             if n_rounds > 0:
                 throw_rounds(drawn, w, block, tokens, n_rounds, word_key, at, category_topic)
             lane = np.uint64(LANES)
@@ -144,7 +85,7 @@ def throw(category_word, drawn, key, first, end, word_topics, category_topic):
                 lane = simd.first(simd.greater(tokens, simd.spread(n_rounds)), np.uint64(0))
             while lane < np.uint64(LANES):
                 n = np.int64(category_word[w, block + np.int64(lane)])
-                if n <= MOST:
+                if n <= MOST_NUMBERED:
                     throw_tokens(drawn, w, block, lane, n, word_key, at, category_topic)
                 else:
                     throw_all(drawn, w, block + np.int64(lane), n, word_key, at, category_topic)
@@ -155,21 +96,21 @@ def throw(category_word, drawn, key, first, end, word_topics, category_topic):
 @njit(cache=True, nogil=True, inline="always")
 def fetch_rows(drawn, word_topics, w):
     """Ask for what will be read and written of a word."""
-    simd.prefetch(drawn.topic, w, 0)
-    simd.prefetch(drawn.weight, w, 0)
-    simd.prefetch(drawn.weight, w, 16)
-    simd.prefetch(word_topics.topic, w, 0)
-    simd.prefetch(word_topics.tokens, w, 0)
+    prefetch(drawn.topic, w, 0)
+    prefetch(drawn.weight, w, 0)
+    prefetch(drawn.weight, w, 16)
+    prefetch(word_topics.topic, w, 0)
+    prefetch(word_topics.tokens, w, 0)
 
 
 @njit(cache=True, nogil=True, inline="always")
 def plan(tokens):
     """How many rounds the tokens of a word in LANES categories are drawn in, and how many categories have more.
 
-    The number is that of ROUNDS whose cost is least, or what the categories need that have no more.
+    The number is that of NUMBERS_OF_ROUNDS whose cost is least, or what the categories need that have no more.
     """
     best, n_more = np.int32(0), np.int32(LANES + 1)
-    for n_rounds in ROUNDS:
+    for n_rounds in NUMBERS_OF_ROUNDS:
         n = simd.how_many(simd.greater(tokens, simd.spread(np.int32(n_rounds))))
         if n_rounds + COST_OF_MORE * n < best + COST_OF_MORE * n_more:
             best, n_more = np.int32(n_rounds), n
@@ -180,7 +121,7 @@ def plan(tokens):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def accumulate(drawn, w, block, sums):
+def sum_counted(drawn, w, block, sums):
     """Write sums of the chances of a word's topics with a count, in LANES categories, a row each after one of zeros."""
     reached = simd.spread(np.float32(0.0))
     for j in range(drawn.counted[w]):

@@ -31,21 +31,32 @@ from sampler.lbpl_ntm.blocked.phi_gammas import (
     settle_rest,
     write_places,
 )
-from sampler.numerics.simd import AHEAD, prefetch
+from sampler.numerics.memory import AHEAD, prefetch
 from sampler.numerics.streams import branch
-from sampler.numerics.variates import (
-    HALF_WORD,
-    TO_UNIT_32,
-    bits32,
-    gamma,
-)
+from sampler.numerics.threads import take
+from sampler.numerics.variates import HALF_WORD, TO_UNIT_32, bits32, gamma
 
+N_WORD_BLOCKS = 256  # the topics' norms are summed within a block, then over the blocks, always in this order
 WORDS = 64  # at most so many at a time: their topics fill the vector registers, and stay in the first cache
 CHUNK = np.uint64(32)  # most words have fewer topics that are kept
 
 
-class Scratch(NamedTuple):
-    """Room to draw the rows of up to WORDS words."""
+class WordPrior(NamedTuple):
+    """Of the words in a topic."""
+
+    beta: float
+    cut: float  # a uniform at or below it stands for a weight that is left out, see `cut_uniform`
+
+
+class Entries(NamedTuple):
+    """Topics and their weights, side by side."""
+
+    topic: Array  # uint16
+    weight: Array  # float32
+
+
+class PhiScratch(NamedTuple):
+    """What the rows of up to WORDS words are drawn on."""
 
     counts: Array  # int32, of one word; whole groups of topics, always zero between two words
     bits: Array  # uint32, of one word
@@ -56,11 +67,11 @@ class Scratch(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def make_scratch(n_topics):
-    """Room for rows of so many topics, of which little is used where few are kept; so it is not cleared."""
+def phi_scratch(n_topics):
+    """Scratch for rows of so many topics, of which little is used where few are kept; so it is not cleared."""
     width = (n_topics + 7) // 8 * 8
     size = WORDS * width + np.int64(CHUNK)
-    return Scratch(
+    return PhiScratch(
         np.zeros(width, np.int32),
         np.empty(width, np.uint32),
         np.empty((WORDS, 2), np.int64),
@@ -87,16 +98,55 @@ def make_scratch(n_topics):
     )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def negligible(n_topics: int, beta: float) -> float:
-    """The weight below which a topic without a count is left out of a word's row.
+@njit(cache=True, nogil=True)
+def draw_weights(word_topics, prior, key, pieces, drawn, norms):
+    """Draw phi, up to the topics' norms, for blocks of words.
 
-    Of L topics, all without a count, the weights below x < 1 have the expected sum
-    L integral_0^x t^beta exp(-t) / Gamma(beta) dt < L x^(1 + beta) beta / Gamma(beta + 2) < L beta x^(1 + beta).
-    With x = 2^-26 / (L beta) that is below 2^-26: less than the rounding of a float32 near 1, and the weights of a word
-    that occurs sum to about 1 or more. Never above 1e-6, which also bounds the error of `cut_uniform`.
+    Writes rows of `topic`, `weight`, `size` and `counted`, and into `norms`, float64[N_WORD_BLOCKS, L], the sum of each
+    topic's weights over a block.
     """
-    return min(1e-6, 2.0**-26 / (n_topics * beta))
+    n_words, n_topics = word_topics.topic.shape
+    scratch = phi_scratch(n_topics)
+    first, end = take(pieces)
+    while first < end:
+        for block in range(first, end):
+            for topic in range(n_topics):
+                norms[block, topic] = 0.0
+            block_end = n_words * (block + 1) // N_WORD_BLOCKS
+            for w in range(n_words * block // N_WORD_BLOCKS, block_end, WORDS):
+                draw_rows(word_topics, prior, key, w, min(w + WORDS, block_end), drawn, norms[block], scratch)
+        first, end = take(pieces)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def draw_rows(word_topics, prior, key, first, end, drawn, norm, scratch):
+    """Draw the weights Gamma(beta + count) of the words first .. end - 1, at most WORDS.
+
+    Writes rows of `topic`, `weight`, `size` and `counted` of `drawn`, topics with a count first; of the others only
+    those whose first uniform is above the cut, but at least one topic a word. Adds the weights to
+    `norm`, float64[L]. A weight without a count stems from 32 bits: neighbouring values differ by 2^-32 / beta of
+    themselves, below the rounding of a float32 for beta from .004 on.
+    Under a word's key, `branch(key, w)`, it reads the 32 bits at a topic's position, also under the key with two
+    patterns of its bits flipped; 64 bits at two positions a topic; and a topic's stream, however far.
+    """
+    beta, cut = prior
+    if beta >= 1.0:
+        draw_full_rows(word_topics, beta, key, first, end, drawn, norm, scratch.counts)
+        return
+    counted, rest, open_entries = scratch.counted, scratch.rest, scratch.open
+    threshold = np.uint32(math.ceil(cut / TO_UNIT_32 - 0.5))
+    list_topics(word_topics, threshold, key, first, end, drawn, scratch)
+    n_counted, n_rest = scratch.end[end - first - 1, 0], scratch.end[end - first - 1, 1]
+    draw_counted(beta, n_counted, counted)
+    settle_counted(beta, list_open(counted.is_open, n_counted, open_entries.entry), open_entries.entry, counted)
+    number_rest(n_rest, rest)
+    draw_rest(beta, cut, n_rest, rest)
+    n_open = list_open(rest.is_open, n_rest, open_entries.entry)
+    propose_again(beta, n_open, rest, open_entries)
+    settle_rest(beta, cut, n_open, rest, open_entries)
+    write_rows(first, end, scratch, drawn)
+    add_weights(counted.topic, counted.weight, n_counted, norm)
+    add_weights(rest.topic, rest.weight, n_rest, norm)
 
 
 @intrinsic
@@ -127,6 +177,7 @@ def list_topics(word_topics, threshold, key, first, end, drawn, scratch):
     moves: a branch would be mispredicted for nearly each topic kept. Keys are written in chunks for the same reason.
     Rows are long and little of each is used, which no processor foresees, and since the last sweep other things have
     taken their place in the caches: the lines that most words need are asked for ahead, `write_rows` needs some too.
+    One piece, though it is long: what is counted here stays in registers from one word to the next.
     """
     topic, tokens, size = word_topics.topic, word_topics.tokens, word_topics.size
     counts, bits, ends = scratch.counts, scratch.bits, scratch.end
@@ -176,33 +227,33 @@ def list_topics(word_topics, threshold, key, first, end, drawn, scratch):
 def write_rows(first, end, scratch, drawn):
     """Write the rows of some words from their entries, those with a count first."""
     counted, rest, ends = scratch.counted, scratch.rest, scratch.end
-    topic, weight, n_topics = drawn.topic.reshape(-1), drawn.weight.reshape(-1), np.uint64(drawn.topic.shape[1])
+    rows, n_topics = Entries(drawn.topic.reshape(-1), drawn.weight.reshape(-1)), np.uint64(drawn.topic.shape[1])
+    of_counted, of_rest = Entries(counted.topic, counted.weight), Entries(rest.topic, rest.weight)
     counted_first, rest_first = np.uint64(0), np.uint64(0)
     for w in range(first, end):
         counted_end, rest_end = np.uint64(ends[w - first, 0]), np.uint64(ends[w - first, 1])
         n_counted, n_rest = counted_end - counted_first, rest_end - rest_first
         place = np.uint64(w) * n_topics
-        copy(counted.topic, counted.weight, counted_first, n_counted, GROUP, topic, weight, place, n_topics)
-        place, room = place + n_counted, n_topics - n_counted
-        copy(rest.topic, rest.weight, rest_first, n_rest, CHUNK, topic, weight, place, room)
+        copy_entries(of_counted, counted_first, n_counted, GROUP, rows, place, n_topics)
+        copy_entries(of_rest, rest_first, n_rest, CHUNK, rows, place + n_counted, n_topics - n_counted)
         drawn.size[w], drawn.counted[w] = n_counted + n_rest, n_counted
         counted_first, rest_first = counted_end, rest_end
 
 
 @njit(cache=True, nogil=True, error_model="numpy", inline="always")
-def copy(from_topic, from_weight, first, n, chunk, topic, weight, place, room):
-    """Copy n entries to a row, in whole chunks if there is room: most rows need one, so that no branch is mispredicted.
+def copy_entries(source, first, n, chunk, target, place, free):
+    """Copy n entries to a row, in whole chunks if these are free: most rows need one, and no branch is mispredicted.
 
     What stands behind the row's end is never read.
     """
-    if (n + chunk - np.uint64(1)) // chunk * chunk <= room:
+    if (n + chunk - np.uint64(1)) // chunk * chunk <= free:
         for j in range(np.uint64(0), n, chunk):
             for t in range(np.uint64(0), chunk, GROUP):
-                copy_eight(from_topic, first + j + t, topic, place + j + t)
-                copy_eight(from_weight, first + j + t, weight, place + j + t)
+                copy_eight(source.topic, first + j + t, target.topic, place + j + t)
+                copy_eight(source.weight, first + j + t, target.weight, place + j + t)
     else:
         for j in range(n):
-            topic[place + j], weight[place + j] = from_topic[first + j], from_weight[first + j]
+            target.topic[place + j], target.weight[place + j] = source.topic[first + j], source.weight[first + j]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -210,36 +261,6 @@ def add_weights(topic, weight, size, norm):
     """Add each entry's weight to its topic's norm."""
     for j in range(size):
         norm[topic[j]] += weight[j]
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def draw_rows(word_topics, beta, cut, key, first, end, drawn, norm, scratch):
-    """Draw the weights Gamma(beta + count) of the words first .. end - 1, at most WORDS.
-
-    Writes rows of `topic`, `weight`, `size` and `counted` of `drawn`, topics with a count first; of the others only
-    those whose first uniform is above `cut`, see `cut_uniform`, but at least one topic a word. Adds the weights to
-    `norm`, float64[L]. A weight without a count stems from 32 bits: neighbouring values differ by 2^-32 / beta of
-    themselves, below the rounding of a float32 for beta from .004 on.
-    Under a word's key, `branch(key, w)`, it reads the 32 bits at a topic's position, also under the key with two
-    patterns of its bits flipped; 64 bits at two positions a topic; and a topic's stream, however far.
-    """
-    if beta >= 1.0:
-        draw_full_rows(word_topics, beta, key, first, end, drawn, norm, scratch.counts)
-        return
-    counted, rest, open_entries = scratch.counted, scratch.rest, scratch.open
-    threshold = np.uint32(math.ceil(cut / TO_UNIT_32 - 0.5))
-    list_topics(word_topics, threshold, key, first, end, drawn, scratch)
-    n_counted, n_rest = scratch.end[end - first - 1, 0], scratch.end[end - first - 1, 1]
-    draw_counted(beta, n_counted, counted)
-    settle_counted(beta, list_open(counted.is_open, n_counted, open_entries.entry), open_entries.entry, counted)
-    number_rest(n_rest, rest)
-    draw_rest(beta, cut, n_rest, rest)
-    n_open = list_open(rest.is_open, n_rest, open_entries.entry)
-    propose_again(beta, n_open, rest, open_entries)
-    settle_rest(beta, cut, n_open, rest, open_entries)
-    write_rows(first, end, scratch, drawn)
-    add_weights(counted.topic, counted.weight, n_counted, norm)
-    add_weights(rest.topic, rest.weight, n_rest, norm)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -46,7 +46,7 @@ TO_LOG2 = 1.0 / LOG_2
 
 
 class Counted(NamedTuple):
-    """Topics with a count, of one word after another; with room behind the last, which is written but never read."""
+    """Topics with a count, of one word after another; some entries behind the last are written but never read."""
 
     key: Array  # uint64, of the word
     topic: Array  # uint16
@@ -89,6 +89,18 @@ def places_of_ones() -> np.ndarray:
 
 
 PLACES = places_of_ones()
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def negligible(n_topics: int, beta: float) -> float:
+    """The weight below which a topic without a count is left out of a word's row.
+
+    Of L topics, all without a count, the weights below x < 1 have the expected sum
+    L integral_0^x t^beta exp(-t) / Gamma(beta) dt < L x^(1 + beta) beta / Gamma(beta + 2) < L beta x^(1 + beta).
+    With x = 2^-26 / (L beta) that is below 2^-26: less than the rounding of a float32 near 1, and the weights of a word
+    that occurs sum to about 1 or more. Never above 1e-6, which also bounds the error of `cut_uniform`.
+    """
+    return min(1e-6, 2.0**-26 / (n_topics * beta))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -255,12 +267,12 @@ def settle_rest(beta, cut, n, rest, open_entries):
     for i in range(n):
         x, v = weight[i], number[i]
         if v > (1.0 - x if x <= 1.0 else 1.0 / x):  # the squeeze of either branch
-            x = settle(x, v, beta, cut, stream[i])
+            x = settle_refused(x, v, beta, cut, stream[i])
         rest.weight[entry[i]] = x
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def settle(x, v, beta, cut, stream):
+def settle_refused(x, v, beta, cut, stream):
     """End GS for a proposal that the squeeze did not accept."""
     if x <= 1.0:
         if v <= math.exp(-x):

@@ -1,6 +1,7 @@
-"""Room for a sweep of the blocked sampler: where its parameters are written, and what its threads write on.
+"""What a sweep of the blocked sampler writes on besides the state, and how its work is cut into pieces.
 
-Made once, and anew only when the slots or the threads change. Rows of categories begin with a cache line.
+Both take time to make, so a state keeps them from one sweep to the next, which depends on nothing that the last one has
+written. Rows of categories begin with a cache line.
 """
 
 from typing import NamedTuple
@@ -8,15 +9,16 @@ from typing import NamedTuple
 import numpy as np
 
 from sampler.corpus import Array
-from sampler.lbpl_ntm.blocked.arrays import Drawn
-from sampler.lbpl_ntm.blocked.bulk_topics import N_BLOCKS
-from sampler.lbpl_ntm.blocked.category_scores import Offers
-from sampler.lbpl_ntm.blocked.mixed_documents import Desk, desk
+from sampler.lbpl_ntm.blocked.arrays import Bags, Drawn
+from sampler.lbpl_ntm.blocked.category_scores import CategoryScores
+from sampler.lbpl_ntm.blocked.document_scratch import DocumentScratch, document_scratch
+from sampler.lbpl_ntm.blocked.phi import N_WORD_BLOCKS
 from sampler.numerics import simd
+from sampler.numerics.threads import Threads
 
 
 class Size(NamedTuple):
-    """What room is made for."""
+    """What scratch is made for."""
 
     n_words: int  # V
     n_topics: int  # L
@@ -26,20 +28,59 @@ class Size(NamedTuple):
     n_threads: int
 
 
-class Room(NamedTuple):
-    """Where a sweep's parameters are written."""
+class Cuts(NamedTuple):
+    """How work is cut into pieces, by their bounds."""
+
+    documents: Array  # of about as many tokens
+    words: Array  # of about the same cost
+    blocks: Array  # of words, for phi
+
+
+class Scratch(NamedTuple):
+    """Where the parameters of a sweep are written, and what its threads write on."""
 
     size: Size
     drawn: Drawn
-    offers: Offers
-    norms: Array  # float64[N_BLOCKS, L]
+    scores: CategoryScores
+    norms: Array  # float64[N_WORD_BLOCKS, L]
     changes: Array  # int32[n_threads - 1, V, S], of all threads but the first, who counts at once; 0 between sweeps
     one_table: Array  # bool[U], documents that the documents' step has left at a single table
-    desks: list[Desk]  # of each thread
+    of_documents: list[DocumentScratch]  # of each thread
 
 
-def make(size: Size) -> Room:
-    """Room in which nothing has been written."""
+class Workplace:
+    """What the sweeps of a state hand on to the next: scratch of the size of the last one, cuts for its threads."""
+
+    def __init__(self, bags: Bags, word_tokens: Array) -> None:
+        """`word_tokens` int64[V] are the tokens of each word."""
+        self.first_token = bags.first_token
+        self.word_costs = np.concatenate([[0], np.cumsum(40 + 4 * np.minimum(word_tokens, 400))])
+        self.scratches: dict[Size, Scratch] = {}
+        self.cuts_made: dict[int, Cuts] = {}
+
+    def scratch(self, size: Size) -> Scratch:
+        """Scratch of this size; any other is forgotten."""
+        if size not in self.scratches:
+            self.keep(make(size))
+        return self.scratches[size]
+
+    def keep(self, scratch: Scratch) -> None:
+        """Have this scratch at hand, and no other."""
+        self.scratches = {scratch.size: scratch}
+
+    def cuts(self, threads: Threads) -> Cuts:
+        """The cuts for as many pieces as these threads take."""
+        if threads.n_pieces not in self.cuts_made:
+            self.cuts_made[threads.n_pieces] = Cuts(
+                threads.cut(self.first_token),
+                threads.cut(self.word_costs),
+                threads.cut(np.arange(N_WORD_BLOCKS + 1)),
+            )
+        return self.cuts_made[threads.n_pieces]
+
+
+def make(size: Size) -> Scratch:
+    """Scratch in which nothing has been written."""
     n_words, n_topics, n_slots = size[:3]
     drawn = Drawn(
         stick=np.zeros(n_slots),
@@ -50,7 +91,7 @@ def make(size: Size) -> Room:
         counted=np.empty(n_words, np.int32),
         chance=simd.aligned((n_words, n_slots), np.float32),
     )
-    offers = Offers(
+    scores = CategoryScores(
         log_stick=simd.aligned((1, n_slots), np.float32),
         weight=np.zeros(n_slots, np.float32),
         seating=np.zeros(n_slots),
@@ -62,22 +103,22 @@ def make(size: Size) -> Room:
         stick_quanta=simd.aligned((1, n_slots), np.int32),
         slack=np.zeros(1),
     )
-    return Room(
+    return Scratch(
         size,
         drawn,
-        offers,
-        norms=np.zeros((N_BLOCKS, n_topics)),
+        scores,
+        norms=np.zeros((N_WORD_BLOCKS, n_topics)),
         changes=simd.aligned((size.n_threads - 1, n_words, n_slots), np.int32),
         one_table=np.zeros(size.n_documents, np.bool_),
-        desks=[desk(n_slots, size.longest) for _ in range(size.n_threads)],
+        of_documents=[document_scratch(n_slots, size.longest) for _ in range(size.n_threads)],
     )
 
 
-def widen(room: Room, n_more: int) -> Room:
-    """Room with so many more slots, which are unused; in the others stands what stood there."""
-    wider = make(room.size._replace(n_slots=room.size.n_slots + n_more))
-    wider.norms[:], wider.one_table[:] = room.norms, room.one_table
-    for narrow, wide in ((room.drawn, wider.drawn), (room.offers, wider.offers)):
+def widen(scratch: Scratch, n_more: int) -> Scratch:
+    """Scratch with so many more slots, which are unused; in the others stands what stood there."""
+    wider = make(scratch.size._replace(n_slots=scratch.size.n_slots + n_more))
+    wider.norms[:], wider.one_table[:] = scratch.norms, scratch.one_table
+    for narrow, wide in ((scratch.drawn, wider.drawn), (scratch.scores, wider.scores)):
         for before, after in zip(narrow, wide, strict=True):
             after[tuple(slice(n) for n in before.shape)] = before
     return wider

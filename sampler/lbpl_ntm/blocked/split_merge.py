@@ -54,21 +54,35 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from sampler.corpus import Array
-from sampler.lbpl_ntm.blocked.arrays import MIXED
-from sampler.lbpl_ntm.blocked.auxiliary_tables import accumulate, draw_topics, find, join, log_seats, rank_topics, seat
-from sampler.numerics import variates
-from sampler.numerics.multinomial import multinomial
+from sampler.corpus import NO_CATEGORY
+from sampler.lbpl_ntm.blocked.auxiliary_tables import (
+    draw_auxiliary_topics,
+    join,
+    log_seats,
+    move_tables,
+    rank_topics,
+    seat_tables,
+)
+from sampler.lbpl_ntm.blocked.categories import part_category, unite_categories, unused_slot
+from sampler.lbpl_ntm.blocked.parts import (
+    AUXILIARY_TOPICS,
+    CHOICE,
+    LABELED,
+    NEW_PART,
+    NEW_SEATS,
+    NO_TABLE,
+    OLD_PART,
+    PARAMETERS,
+    PINNED,
+    SEATS,
+    Anchors,
+    add_labeled,
+    allocate,
+    log_evidence_of_topics,
+    no_parts,
+)
 from sampler.numerics.streams import branch, uniform
 from sampler.numerics.threads import is_raised
-
-OLD, NEW = 0, 1  # sides
-NOBODY, PINNED = -1, -2  # no category or table to choose; a stayer that is no table
-MANY = 24  # labeled tokens of a word: as many or more draw their topics by binomials
-LARGE = 1e200  # a product beyond this, or below its inverse, goes into the logarithm
-
-# Streams of an attempt.
-CHOICE, SEATS, TOPICS, LABELED, ORDER, SIDES, PARAMETERS, NEW_SEATS = range(8)
 
 
 class Outcome(IntEnum):
@@ -84,319 +98,135 @@ class Outcome(IntEnum):
 IMPOSSIBLE, SPLIT_REJECTED, MERGE_REJECTED, SPLIT, MERGED = (int(outcome) for outcome in Outcome)
 
 
-class Parts(NamedTuple):
-    """What the two sides hold, OLD and NEW; labeled documents are counted in."""
+class Pair(NamedTuple):
+    """What is tried: to split a category, or to merge another into it."""
 
-    topic: Array  # int64[2, L], O
-    tokens: Array  # int64[2]
-    tables: Array  # int64[2], m
+    is_split: bool
+    old: int  # A, NO_CATEGORY if there is nothing to choose
+    new: int  # B: what is to be merged into A, or the slot for the new part of a split
+    n_new: int  # K', new categories of the parted state
 
 
 @njit(cache=True, nogil=True)
-def attempt(bags, placements, counts, drawn, norm, labeled_tables, alpha, gamma, zeta, n_known, key, stop):
+def attempt(documents, categories, given, key, stop):
     """Try once to split a category or to merge two, in place; return the Outcome.
 
-    `norm` float64[L]: what `drawn.mixture` was divided by. `labeled_tables` int64[S]: labeled documents with a word.
-    Only if a split or merge is accepted anything changes: `placements`; category_word, category_tables and log_seats
-    of `counts`, not its topics; stick, mixture and chance of the parts in `drawn`. A category that was merged away
-    leaves its slot unused. Raises ValueError if no slot is unused. Gives up when the flag `stop` is raised.
+    Only if a split or merge is accepted anything changes: the documents' placements; category_word, category_tables
+    and log_seats of the counts, not their topics; stick, mixture and chance of the parts. A category that was merged
+    away leaves its slot unused. Raises ValueError if no slot is unused. Gives up when the flag `stop` is raised.
     O(n log L + V L_w) time for n tokens in the categories, L_w the topics of a word, and one pass over all documents.
     """
-    choice = branch(key, CHOICE)
-    is_split = uniform(choice, 0) < 0.5
-    old, new, n_new_categories = choose_categories(counts.category_tables, drawn.stick, is_split, n_known, choice)
-    if old == NOBODY:
+    counts, labeled_tables, choice = categories.counts, categories.labeled_tables, branch(key, CHOICE)
+    pair = choose_pair(categories, uniform(choice, 0) < 0.5, choice)
+    if pair.old == NO_CATEGORY:
         return IMPOSSIBLE
-    tables = seat(bags, placements, old, alpha * drawn.stick[old], branch(key, SEATS), stop)
-    n_old, n_labeled = tables.document.size, labeled_tables[old]
-    if not is_split:
-        tables = join(tables, seat(bags, placements, new, alpha * drawn.stick[new], branch(key, SEATS), stop))
-    mover, stayer = choose_anchors(is_split, n_old, tables.document.size, n_labeled > 0, choice)
-    if mover == NOBODY or is_raised(stop):
+    tables, n_old = seat_pair(documents, categories, pair, given.alpha, branch(key, SEATS), stop)
+    n_labeled, n_tables = labeled_tables[pair.old], tables.document.size
+    anchors = choose_anchors(pair.is_split, n_old, n_tables, n_labeled > 0, choice)
+    if anchors.mover == NO_TABLE or is_raised(stop):
         return IMPOSSIBLE
-
-    parts = no_parts(norm.size)
-    draw_topics(tables, 0, tables.first[n_old], drawn, old, branch(key, TOPICS), stop)
-    draw_topics(tables, tables.first[n_old], tables.token.size, drawn, new, branch(key, TOPICS), stop)
+    parts, is_new = no_parts(categories.norm.size), np.arange(n_tables) >= n_old
+    draw_topics_of_pair(categories, pair, tables, n_old, parts, key, stop)
     if is_raised(stop):
         return IMPOSSIBLE
-    rank_topics(tables, norm.size)
-    add_labeled(tables, tables.first[n_old], counts.category_word, drawn, old, n_labeled, branch(key, LABELED), parts)
-    is_new = np.arange(tables.document.size) >= n_old
-    log_chance = allocate(tables, is_new, is_split, mover, stayer, zeta, key, parts, stop)
+    log_chance = allocate(tables, is_new, pair.is_split, anchors, given.zeta, key, parts, stop)
     if is_raised(stop):
         return IMPOSSIBLE
-    log_ratio = log_split_ratio(parts, n_labeled, n_new_categories, gamma, zeta, log_chance)
-    if uniform(choice, 5) >= math.exp(min(log_ratio if is_split else -log_ratio, 0.0)):
-        return SPLIT_REJECTED if is_split else MERGE_REJECTED
-
-    parameters = branch(key, PARAMETERS)
-    if is_split:
-        move_tables(bags, placements, counts.category_word, tables, is_new, old, new)
-        part(drawn, old, new, parts, zeta, norm, parameters)
-    else:
-        move_tables(bags, placements, counts.category_word, tables, is_new, new, old)
-        unite(drawn, old, new, parts, zeta, norm, parameters)
-    for category in (old, new):
-        seated = seat(bags, placements, category, alpha * drawn.stick[category], branch(key, NEW_SEATS), stop)
+    log_ratio = log_split_ratio(parts, n_labeled, pair.n_new, given, log_chance)
+    if uniform(choice, 5) >= math.exp(min(log_ratio if pair.is_split else -log_ratio, 0.0)):
+        return SPLIT_REJECTED if pair.is_split else MERGE_REJECTED
+    carry_out(documents, categories, pair, tables, is_new, parts, given.zeta, branch(key, PARAMETERS))
+    for category in (pair.old, pair.new):
+        concentration = given.alpha * categories.drawn.stick[category]
+        seated = seat_tables(documents, category, concentration, branch(key, NEW_SEATS), stop)
         counts.category_tables[category] = labeled_tables[category] + seated.document.size
         counts.log_seats[category] = log_seats(seated)
-    return SPLIT if is_split else MERGED
+    return SPLIT if pair.is_split else MERGED
 
 
 @njit(cache=True, nogil=True)
-def choose_categories(category_tables, stick, is_split, n_known, key):
-    """A, B and how many new categories the parted state has; A is NOBODY if there is nothing to choose.
-
-    B is the slot for the new part of a split, or what is to be merged into A.
-    """
+def choose_pair(categories, is_split, key):
+    """What to split or to merge."""
+    category_tables, n_known = categories.counts.category_tables, categories.n_known
     served = np.flatnonzero(category_tables > 0)  # ascending: new ones come last
     n_served, n_new = served.size, (served >= n_known).sum()
-    unused = unused_slot(category_tables, stick, n_known)
-    if unused == NOBODY:
+    unused = unused_slot(category_tables, categories.drawn.stick, n_known)
+    if unused == NO_CATEGORY:
         raise ValueError("no slot is unused: a split needs one")
     if is_split:
-        old = served[int(uniform(key, 1) * n_served)] if n_served > 0 else NOBODY
-        return old, unused, n_new + 1
+        old = served[int(uniform(key, 1) * n_served)] if n_served > 0 else np.int64(NO_CATEGORY)
+        return Pair(is_split, old, unused, n_new + 1)
     if n_new == 0 or n_served < 2:
-        return NOBODY, unused, n_new
+        return Pair(is_split, np.int64(NO_CATEGORY), unused, n_new)
     place = n_served - n_new + int(uniform(key, 1) * n_new)
     other = int(uniform(key, 2) * (n_served - 1))
-    return served[other + (other >= place)], served[place], n_new
+    return Pair(is_split, served[other + (other >= place)], served[place], n_new)
 
 
 @njit(cache=True, nogil=True)
 def choose_anchors(is_split, n_old, n_tables, has_pinned, key):
-    """The mover and the stayer among the tables, the first n_old of which are A's; NOBODY if there are not two."""
+    """The mover and the stayer among the tables, the first n_old of which are A's."""
     first_mover = 0 if is_split else n_old
     n_others = (n_tables - 1 if is_split else n_old) + has_pinned
     if n_tables == first_mover or n_others == 0:
-        return NOBODY, NOBODY
+        return Anchors(NO_TABLE, NO_TABLE)
     mover = first_mover + int(uniform(key, 3) * (n_tables - first_mover))
     stayer = int(uniform(key, 4) * n_others)
     if has_pinned and stayer == n_others - 1:
-        return mover, PINNED
-    return mover, stayer + (stayer >= mover)
+        return Anchors(mover, PINNED)
+    return Anchors(mover, stayer + (stayer >= mover))
 
 
 @njit(cache=True, nogil=True)
-def unused_slot(category_tables, stick, n_known):
-    """The first slot for a new category that is neither served nor a candidate, or NOBODY."""
-    for category in range(n_known, stick.size):
-        if category_tables[category] == 0 and stick[category] == 0.0:
-            return category
-    return NOBODY
+def seat_pair(documents, categories, pair, alpha, key, stop):
+    """The tables of A, when merging those of B behind them; and how many are A's."""
+    stick = categories.drawn.stick
+    tables = seat_tables(documents, pair.old, alpha * stick[pair.old], key, stop)
+    n_old = tables.document.size
+    if not pair.is_split:
+        tables = join(tables, seat_tables(documents, pair.new, alpha * stick[pair.new], key, stop))
+    return tables, n_old
 
 
 @njit(cache=True, nogil=True)
-def add_labeled(tables, end, category_word, drawn, category, n_labeled, key, parts):
-    """Add what labeled documents have in a category to the old part, with topics drawn in bulk.
-
-    Of the category's tokens they have those that are not at its tables, which hold the tokens 0 .. end - 1.
-    """
-    if n_labeled == 0:
+def draw_topics_of_pair(categories, pair, tables, n_old, parts, key, stop):
+    """Draw the topics of all tokens at the tables, and of labeled ones, which are added to the old part."""
+    drawn, end, topics_key = categories.drawn, tables.first[n_old], branch(key, AUXILIARY_TOPICS)
+    draw_auxiliary_topics(tables, 0, end, drawn, pair.old, topics_key, stop)
+    draw_auxiliary_topics(tables, end, tables.token.size, drawn, pair.new, topics_key, stop)
+    if is_raised(stop):
         return
-    mixture = drawn.mixture[:, category].astype(np.float64)
-    remaining = category_word[:, category].astype(np.int64)
-    for w in tables.word[:end]:
-        remaining[w] -= 1
-    parts.tables[OLD] += n_labeled
-    parts.tokens[OLD] += remaining.sum()
-    cumulative, hits = np.empty(mixture.size), np.empty(mixture.size + 1, np.int64)
-    chances = np.empty(mixture.size, np.float32)
-    position = 0
-    for w in np.flatnonzero(remaining):
-        n, counted, size = remaining[w], drawn.counted[w], drawn.size[w]
-        total = accumulate(drawn, mixture, w, cumulative)
-        if n < MANY:
-            for _ in range(n):
-                j = find(cumulative, counted, size, uniform(key, position) * total)
-                position += 1
-                parts.topic[OLD, drawn.topic[w, j]] += 1
-        else:
-            for j in range(size):
-                chances[j] = drawn.weight[w, j] * mixture[drawn.topic[w, j]]
-            position = multinomial(n, chances, size, total, key, position, hits)
-            hits[size - 1] += hits[size]  # the rest of the total is rounding
-            for j in range(size):
-                parts.topic[OLD, drawn.topic[w, j]] += hits[j]
+    rank_topics(tables, categories.norm.size)
+    n_labeled, category_word = categories.labeled_tables[pair.old], categories.counts.category_word
+    add_labeled(tables, end, category_word, drawn, pair.old, n_labeled, branch(key, LABELED), parts)
 
 
 @njit(cache=True, nogil=True)
-def no_parts(n_topics):
-    """Two sides of nothing."""
-    return Parts(np.zeros((2, n_topics), np.int64), np.zeros(2, np.int64), np.zeros(2, np.int64))
+def carry_out(documents, categories, pair, tables, is_new, parts, zeta, key):
+    """Move the tables of one part, and draw what belongs to the categories then."""
+    category_word = categories.counts.category_word
+    if pair.is_split:
+        move_tables(documents, category_word, tables, is_new, pair.old, pair.new)
+        part_category(categories, pair.old, pair.new, parts, zeta, key)
+    else:
+        move_tables(documents, category_word, tables, is_new, pair.new, pair.old)
+        unite_categories(categories, pair.old, pair.new, parts, zeta, key)
 
 
 @njit(cache=True, nogil=True)
-def add_table(tables, t, side, parts):
-    """Seat a table on a side."""
-    parts.tables[side] += 1
-    parts.tokens[side] += tables.first[t + 1] - tables.first[t]
-    for i in range(tables.first[t], tables.first[t + 1]):
-        parts.topic[side, tables.topic[i]] += 1
-
-
-@njit(cache=True, nogil=True)
-def allocate(tables, is_new, is_free, mover, stayer, zeta, key, parts, stop):
-    """Add all tables to the parts: the anchors first, the others in random order; return log q.
-
-    Free tables choose their side, which is written into `is_new`; those that are not take the side that it names.
-    """
-    log_chance = 0.0
-    add_table(tables, mover, NEW, parts)
-    if stayer != PINNED:
-        add_table(tables, stayer, OLD, parts)
-    is_new[mover] = True
-    for t in shuffled(is_new.size, branch(key, ORDER)):
-        if is_raised(stop):
-            break
-        if t in (mover, stayer):
-            continue
-        log_odds = log_odds_of_new(tables, t, zeta, parts)
-        if is_free:
-            is_new[t] = uniform(branch(key, SIDES), t) * (1.0 + math.exp(-log_odds)) < 1.0
-        log_chance -= softplus(-log_odds if is_new[t] else log_odds)
-        add_table(tables, t, NEW if is_new[t] else OLD, parts)
-    return log_chance
-
-
-@njit(cache=True, nogil=True)
-def shuffled(size, key):
-    """The numbers below size in uniform order."""
-    order = np.arange(size)
-    for j in range(size - 1, 0, -1):
-        other = int(uniform(key, j) * (j + 1))
-        order[j], order[other] = order[other], order[j]
-    return order
-
-
-@njit(cache=True, nogil=True)
-def softplus(x):
-    """log(1 + exp x), also where exp x is infinite."""
-    return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def log_odds_of_new(tables, t, zeta, parts):
-    """Log odds that a table takes the new side, by the tables of the sides and the topics of its tokens there.
-
-    One logarithm for many factors.
-    """
-    prior = zeta * parts.topic.shape[1]
-    old_total, new_total = prior + parts.tokens[OLD], prior + parts.tokens[NEW]
-    log_odds, odds = 0.0, parts.tables[NEW] / parts.tables[OLD]
-    for j, i in enumerate(range(tables.first[t], tables.first[t + 1])):
-        topic, start = tables.topic[i], zeta + tables.rank[i]
-        new_chance = (start + parts.topic[NEW, topic]) / (new_total + j)
-        old_chance = (start + parts.topic[OLD, topic]) / (old_total + j)
-        odds *= new_chance / old_chance
-        if odds > LARGE or odds < 1.0 / LARGE:
-            log_odds += math.log(odds)
-            odds = 1.0
-    return log_odds + math.log(odds)
-
-
-@njit(cache=True, nogil=True)
-def log_dirichlet_multinomial(counts, zeta):
-    """log f(O): the chance of topics int64[L], in a given order, with theta integrated out."""
-    constant, prior = math.lgamma(zeta), zeta * counts.size
-    total = math.lgamma(prior) - math.lgamma(prior + counts.sum())
-    for n in counts:
-        if n > 0:
-            total += math.lgamma(zeta + n) - constant
-    return total
-
-
-@njit(cache=True, nogil=True)
-def log_split_ratio(parts, n_labeled, n_new_categories, gamma, zeta, log_chance):
+def log_split_ratio(parts, n_labeled, n_new_categories, given, log_chance):
     """log r of the split into these parts, which a merge takes with the other sign.
 
     `n_new_categories` is K', of the parted state; `log_chance` is log q.
     """
-    m_old, m_new = parts.tables[OLD], parts.tables[NEW]
+    m_old, m_new = parts.tables[OLD_PART], parts.tables[NEW_PART]
     n_old, n_pinned = m_old - n_labeled, int(n_labeled > 0)
     n_tables = n_old + m_new
-    serving = math.log(gamma) + math.lgamma(m_new) + math.lgamma(m_old) - math.lgamma(m_new + m_old)
+    serving = math.log(given.gamma) + math.lgamma(m_new) + math.lgamma(m_old) - math.lgamma(m_new + m_old)
     evidence = (
-        log_dirichlet_multinomial(parts.topic[NEW], zeta)
-        + log_dirichlet_multinomial(parts.topic[OLD], zeta)
-        - log_dirichlet_multinomial(parts.topic[OLD] + parts.topic[NEW], zeta)
+        log_evidence_of_topics(parts.topic[NEW_PART], given.zeta)
+        + log_evidence_of_topics(parts.topic[OLD_PART], given.zeta)
+        - log_evidence_of_topics(parts.topic[OLD_PART] + parts.topic[NEW_PART], given.zeta)
     )
     choice = math.log(n_tables * (n_tables - 1 + n_pinned)) - math.log(n_new_categories * m_new * (n_old + n_pinned))
     return serving + evidence + choice - log_chance
-
-
-@njit(cache=True, nogil=True)
-def move_tables(bags, placements, category_word, tables, is_moved, source, destination):
-    """Move the tokens of some tables from one category to another."""
-    for t in np.flatnonzero(is_moved):
-        u = tables.document[t]
-        if placements.whole[u] != MIXED:
-            placements.token[bags.first_token[u] : bags.first_token[u + 1]] = placements.whole[u]
-            placements.whole[u] = MIXED
-        for i in range(tables.first[t], tables.first[t + 1]):
-            placements.token[tables.token[i]] = destination
-            category_word[tables.word[i], source] -= 1
-            category_word[tables.word[i], destination] += 1
-    for t in np.flatnonzero(is_moved):
-        u = tables.document[t]
-        if placements.whole[u] == MIXED and is_uniform(placements.token, bags.first_token[u], bags.first_token[u + 1]):
-            placements.whole[u] = placements.token[bags.first_token[u]]
-
-
-@njit(cache=True, nogil=True)
-def is_uniform(values, first, end):
-    """Whether all values of a range are the same."""
-    n = 0
-    for i in range(first, end):
-        n += values[i] == values[first]
-    return n == end - first
-
-
-@njit(cache=True, nogil=True)
-def draw_gamma(shape, key, position):
-    """A number of Gamma(shape, 1), and the next position."""
-    if shape >= 1.0:
-        return variates.gamma(shape, key, position)
-    return variates.small_gamma(shape, uniform(key, position), key, position + 1)
-
-
-@njit(cache=True, nogil=True)
-def part(drawn, old, new, parts, zeta, norm, key):
-    """Draw what belongs to the parts of a category: the shares of its stick, and theta."""
-    stick = drawn.stick[old]
-    old_weight, position = variates.gamma(float(parts.tables[OLD]), key, 0)
-    new_weight, position = variates.gamma(float(parts.tables[NEW]), key, position)
-    drawn.stick[old] = stick * (old_weight / (old_weight + new_weight))
-    drawn.stick[new] = stick * (new_weight / (old_weight + new_weight))
-    position = draw_category(drawn, old, parts.topic[OLD], zeta, norm, key, position)
-    draw_category(drawn, new, parts.topic[NEW], zeta, norm, key, position)
-
-
-@njit(cache=True, nogil=True)
-def unite(drawn, old, new, parts, zeta, norm, key):
-    """Draw what belongs to a category that another was merged into, whose slot is left unused."""
-    drawn.stick[old] += drawn.stick[new]
-    drawn.stick[new] = 0.0
-    draw_category(drawn, old, parts.topic[OLD] + parts.topic[NEW], zeta, norm, key, 0)
-
-
-@njit(cache=True, nogil=True)
-def draw_category(drawn, category, counts, zeta, norm, key, position):
-    """Draw theta of a category from Dir(zeta + O), and what follows from it; return the next position."""
-    theta = np.empty(counts.size)
-    for l in range(counts.size):  # noqa: E741
-        theta[l], position = draw_gamma(zeta + counts[l], key, position)
-    total = theta.sum()
-    mixture = np.zeros(counts.size, np.float32)
-    for l in range(counts.size):  # noqa: E741
-        if norm[l] > 0.0:  # else the topic has no word
-            mixture[l] = theta[l] / (total * norm[l])
-    drawn.mixture[:, category] = mixture
-    for w in range(drawn.size.size):
-        chance = np.float32(0.0)
-        for j in range(drawn.size[w]):
-            chance += drawn.weight[w, j] * mixture[drawn.topic[w, j]]
-        drawn.chance[w, category] = chance
-    return position

@@ -1,6 +1,6 @@
-"""What of the blocked sampler's state is stored, and how it is looked over when it comes back.
+"""What of the blocked sampler's state is stored, and how it is checked when it comes back.
 
-Counts that follow from the rest are made anew. What is stored of documents is their category, and of mixed ones the
+Counts that follow from the rest are made again. What is stored of documents is their category, and of mixed ones the
 categories of their tokens; of words the topics that they have.
 """
 
@@ -21,7 +21,7 @@ from sampler.lbpl_ntm.blocked.arrays import (
 
 
 def arrays_of(bags: Bags, placements: Placements, counts: BlockedCounts) -> dict[str, Array]:
-    """All that cannot be made anew, in the smallest types."""
+    """All that cannot be made again, in the smallest types."""
     rows = counts.word_topics
     return {
         "whole": smallest(placements.whole),
@@ -35,7 +35,7 @@ def arrays_of(bags: Bags, placements: Placements, counts: BlockedCounts) -> dict
     }
 
 
-def restored(
+def restored_documents(
     corpus: Corpus, bags: Bags, n_topics: int, labeled: Array, arrays: dict[str, Array]
 ) -> tuple[Placements, BlockedCounts]:
     """What these are the arrays of. `labeled` int64[S] are the labeled documents with a word of each slot.

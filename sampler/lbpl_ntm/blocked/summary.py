@@ -1,6 +1,6 @@
 """What is asked of the blocked sampler's state after each sweep: answers, hashes for the digest, evidence.
 
-Hashes are uint64 and not for enemies; those of parts add up to that of the whole, modulo 2^64.
+Hashes are uint64 and not cryptographic; those of parts add up to that of the whole, modulo 2^64.
 """
 
 from typing import NamedTuple
@@ -20,7 +20,7 @@ from sampler.lbpl_ntm.evidence import (
     log_word_topics,
     small_rises,
 )
-from sampler.numerics.simd import AHEAD, prefetch
+from sampler.numerics.memory import AHEAD, prefetch
 from sampler.numerics.streams import GOLDEN, mix
 from sampler.numerics.threads import take
 
@@ -33,7 +33,7 @@ class Lengths(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def survey_documents(bags, placements, n_slots, pieces, answers):
+def summarize_documents(bags, placements, n_slots, pieces, answers):
     """A hash of what the placements tell of the documents; writes the category of most tokens of each, int32[D].
 
     The smallest of several.
@@ -46,7 +46,7 @@ def survey_documents(bags, placements, n_slots, pieces, answers):
             part = np.uint64(answer) + np.uint64(1)
             if placements.whole[u] == MIXED:
                 part = fingerprint_tokens(placements.token, bags.first_token[u], bags.first_token[u + 1])
-                answer = most_frequent(placements.token, bags.first_token[u], bags.first_token[u + 1], seen)
+                answer = most_frequent_category(placements.token, bags.first_token[u], bags.first_token[u + 1], seen)
             total += mix(part ^ (GOLDEN * np.uint64(u + 1)))
             answers[bags.document[u]] = answer
         first, end = take(pieces)
@@ -54,7 +54,7 @@ def survey_documents(bags, placements, n_slots, pieces, answers):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def most_frequent(tokens, first, end, seen):
+def most_frequent_category(tokens, first, end, seen):
     """The most frequent of the tokens, the smallest of several. `seen`, bool[S], is false before and after."""
     unseen, rest, answer, most = first, end - first, np.int64(0), 0
     while rest > 0:
@@ -85,7 +85,7 @@ def fingerprint_tokens(tokens, first, end):
 
 
 @njit(cache=True, nogil=True)
-def survey_words(rows, beta, pieces, log_topics):
+def summarize_words(rows, beta, pieces, log_topics):
     """A hash of the topics of words; writes what each contributes to log p(words | topics), float64[V]."""
     total, rise = np.uint64(0), small_rises(beta)
     first, end = take(pieces)
@@ -119,7 +119,7 @@ def log_rest(
 ) -> float:
     """log p(words, topics, tables, categories, alpha, gamma) in nats, as Algorithm 1 has it, but for `log_topics`.
 
-    What the topics of words contribute takes longest, so the threads share it. `n_labeled` tables are by decree.
+    What the topics of words contribute takes longest, so threads share it. `n_labeled` tables are fixed by the labels.
     """
     n_tables = int(counts.category_tables.sum())
     rising = gammaln(alpha + lengths.n_tokens) - gammaln(alpha)

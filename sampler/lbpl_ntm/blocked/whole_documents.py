@@ -16,91 +16,77 @@ for this sweep. The bound depends on nothing that is drawn here, so the posterio
 """
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from scipy.special import gammaln
 
-from sampler.corpus import Array
-from sampler.lbpl_ntm.blocked.arrays import FIXED_POINT, MIXED, Bags
+from sampler.lbpl_ntm.blocked.arrays import MIXED
 from sampler.lbpl_ntm.blocked.category_scores import choose, stays
-from sampler.lbpl_ntm.blocked.mixed_documents import leave, scan, settle, spread, take_stock
+from sampler.lbpl_ntm.blocked.document_scratch import name_tokens, take_stock
+from sampler.lbpl_ntm.blocked.mixed_documents import let_leave, scan
+from sampler.lbpl_ntm.blocked.tables import settle_tables
 from sampler.numerics import simd
+from sampler.numerics.memory import borrow
 from sampler.numerics.simd import LANES
 from sampler.numerics.streams import branch, uniform
 from sampler.numerics.threads import is_raised, take
 
 
-class Sizes(NamedTuple):
-    """Functions of a number of tokens n, for n up to the longest document."""
-
-    harmonic: Array  # float64[n + 1], 1 + 1/2 + ... + 1/n
-    log_seats: Array  # int64[n + 1], log (n - 1)! in fixed point
-
-
-def sizes_of(bags: Bags) -> Sizes:
-    """Functions of sizes up to the longest document."""
-    n = np.arange(int(np.diff(bags.first_token).max(initial=0)) + 1)
-    harmonic = np.concatenate([[0.0], np.cumsum(1.0 / n[1:])])
-    return Sizes(harmonic, np.rint(gammaln(np.maximum(n, 1)) * FIXED_POINT).astype(np.int64))
-
-
 @njit(cache=True, nogil=True)
-def sample_documents(bags, placements, offers, sizes, key, pieces, at, tallies):
-    """Resample categories and tables of documents of the bags, in place.
+def sample_documents(documents, scores, key, pieces, at, tallies):
+    """Resample categories and tables of documents, in place.
 
-    What the tallies gain are the changes of `category_word` and the tables of these documents. `at` is a `desk`.
+    What the tallies gain are the changes of `category_word` and the tables of these documents.
     With thousands of categories a single document takes a hundredth of a second: the flag is looked at before each.
     """
-    bags, placements, offers = simd.borrow(bags), simd.borrow(placements), simd.borrow(offers)
-    sizes, at, tallies = simd.borrow(sizes), simd.borrow(at), simd.borrow(tallies)
+    documents, scores, at, tallies = borrow(documents), borrow(scores), borrow(at), borrow(tallies)
     first, end = take(pieces)
     while first < end:
         for u in range(first, end):
             if is_raised(pieces.stop):
                 break
-            document_key = branch(key, bags.document[u])
-            tallies.one_table[u] = True
-            if placements.whole[u] == MIXED:
-                start, position, n_active = 0, 0, take_stock(bags, placements, offers, u, at)
+            document_key = branch(key, documents.bags.document[u])
+            documents.one_table[u] = True
+            if documents.placements.whole[u] == MIXED:
+                start, position, n_active = 0, 0, take_stock(documents, scores, u, at)
             else:
-                start, position, n_active = visit_whole(bags, placements, offers, sizes, u, document_key, at, tallies)
+                start, position, n_active = visit_whole(documents, scores, u, document_key, at, tallies)
             if n_active > 0:
-                n_active = scan(bags, placements, offers, u, start, document_key, n_active, at, tallies)
-                settle(bags, placements, offers, sizes, u, document_key, position, n_active, at, tallies)
+                n_active = scan(documents, scores, u, start, document_key, n_active, at, tallies)
+                settle_tables(documents, scores, u, document_key, position, n_active, at, tallies)
         first, end = take(pieces)
 
 
 @njit(cache=True, nogil=True, error_model="numpy", inline="always")
-def visit_whole(bags, placements, offers, sizes, u, key, at, tallies):
+def visit_whole(documents, scores, u, key, at, tallies):
     """Resample a document all of whose tokens are in one category, in place, if nothing parts them.
 
     Otherwise return the token to go on with, the next position, and how many categories the document has now; 0 if it
     is done.
     """
+    bags, placements, sizes = documents.bags, documents.placements, documents.sizes
     category = np.int64(placements.whole[u])
-    first, n = bags.first_token[u], bags.first_token[u + 1] - bags.first_token[u]
-    is_candidate = offers.weight[category] > 0.0
+    n = bags.first_token[u + 1] - bags.first_token[u]
+    is_candidate = scores.weight[category] > 0.0
     if is_candidate:
-        odds = 1.0 / (n - 1 + offers.seating[category])
-        bound = weigh(bags, offers, u, category, at.quanta) * odds
+        odds = 1.0 / (n - 1 + scores.seating[category])
+        bound = weigh_document(bags, scores, u, category, at.quanta) * odds
         u_leave = uniform(key, 0)
         if not outlives(u_leave, bound):
-            leaver = first_leaver(bags, offers, u, category, odds, -math.log(1.0 - u_leave))
+            leaver = first_leaver(bags, scores, u, category, odds, -math.log(1.0 - u_leave))
             if leaver < n:
-                spread(placements, offers, category, first, n, at)
-                return leaver + 1, 4, leave(bags, placements, offers, u, leaver, key, 3, at, tallies)
-    if not outlives(uniform(key, 1), offers.seating[category] * sizes.harmonic[n - 1]):
-        spread(placements, offers, category, first, n, at)
+                name_tokens(documents, scores, u, category, at)
+                return leaver + 1, 4, let_leave(documents, scores, u, leaver, key, 3, at, tallies)
+    if not outlives(uniform(key, 1), scores.seating[category] * sizes.harmonic[n - 1]):
+        name_tokens(documents, scores, u, category, at)
         return n, 1, 1  # the same number says again where the second table opens, if it does
     if is_candidate:
         u_choice = uniform(key, 2)
-        if not stays(offers, at.quanta, 0, category, n, u_choice):
-            weigh_exactly(bags, offers.score, offers.log_stick, u, at.sums)
+        if not stays(scores, at.quanta, 0, category, n, u_choice):
+            weigh_document_exactly(bags, scores.score, scores.log_stick, u, at.sums)
             destination = choose(at.sums, 0, category, u_choice, at.weights)
             if destination != category:
-                move_document(bags, u, category, destination, tallies.category_word)
+                move_words(bags, u, category, destination, tallies.category_word)
                 placements.whole[u] = destination
                 category = destination
     tallies.category_tables[category] += 1
@@ -115,16 +101,16 @@ def outlives(u, bound):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def weigh(bags, offers, u, category, sums):
+def weigh_document(bags, scores, u, category, sums):
     """Write the log weight of each category for a whole document, in quanta; return the sum of `leave` over its tokens.
 
     `sums` is int32[1, S].
     """
-    words, counts, quanta, odds = bags.words, bags.counts, offers.quanta, offers.leave
+    words, counts, quanta, odds = bags.words, bags.counts, scores.quanta, scores.leave
     first, end = bags.first_pair[u], bags.first_pair[u + 1]
     bound = np.float32(0.0)
     for block in range(0, sums.shape[1], LANES):
-        total, i = simd.load(offers.stick_quanta, 0, block), bags.first_word[u]
+        total, i = simd.load(scores.stick_quanta, 0, block), bags.first_word[u]
         for p in range(first, end):
             w, n = np.uint32(words[i]), np.int32(counts[p])
             total = simd.add(total, simd.multiply(simd.spread(n), simd.load_short(quanta, w, block)))
@@ -136,7 +122,7 @@ def weigh(bags, offers, u, category, sums):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def weigh_exactly(bags, score, log_prior, u, sums):
+def weigh_document_exactly(bags, score, log_prior, u, sums):
     """Write the log weight of each category for a whole document, float32[1, S], whose `log_prior` is such a row."""
     words, counts = bags.words, bags.counts
     for block in range(0, sums.shape[1], LANES):
@@ -149,7 +135,7 @@ def weigh_exactly(bags, score, log_prior, u, sums):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def first_leaver(bags, offers, u, category, odds, patience):
+def first_leaver(bags, scores, u, category, odds, patience):
     """The token, counted within its document, that is the first to leave the category, or their number.
 
     While all n tokens are there, token i leaves with odds h = leave[k, w] / (n - 1 + alpha b_k); none does with
@@ -157,7 +143,7 @@ def first_leaver(bags, offers, u, category, odds, patience):
     """
     first, n = bags.first_word[u], bags.first_token[u + 1] - bags.first_token[u]
     for j in range(n):
-        hazard = math.log1p(offers.leave[category, bags.words[first + j]] * odds)
+        hazard = math.log1p(scores.leave[category, bags.words[first + j]] * odds)
         if patience < hazard:
             return j
         patience -= hazard
@@ -165,7 +151,7 @@ def first_leaver(bags, offers, u, category, odds, patience):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def move_document(bags, u, source, destination, category_word):
+def move_words(bags, u, source, destination, category_word):
     """Count all tokens of a document in another category."""
     first = bags.first_word[u]
     for i in range(first, first + bags.first_token[u + 1] - bags.first_token[u]):

@@ -2,71 +2,41 @@
 
 Topics phi, categories theta and the measures G are integrated out. Equation numbers are the paper's.
 Every kernel draws one number per visited token or table, at a position that is the token or the table
-itself, so a kernel that was left for want of room goes on where it stopped and draws the same.
+itself, so a kernel that was left for want of a slot goes on where it stopped and draws the same.
 Kernels give up when the flag `stop` is raised (sampler.numerics.threads); what they leave then is of no use.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
-from sampler.corpus import NO_CATEGORY, UNLABELED
-from sampler.lbpl_ntm.assignments import has_room, open_category
+from sampler.corpus import NO_CATEGORY, UNLABELED, Array
+from sampler.lbpl_ntm.assignments import has_free_slot, open_category
+from sampler.lbpl_ntm.collapsed.document_tables import insert_table, longest_document, occupied_tables, remove_table
+from sampler.numerics.memory import borrow
 from sampler.numerics.streams import pick, uniform
 from sampler.numerics.threads import is_raised
 
 
-@njit(cache=True, nogil=True)
-def longest_document(corpus):
-    """Tokens of the longest document."""
-    longest = 0
-    for d in range(corpus.labels.size):
-        longest = max(longest, corpus.offsets[d + 1] - corpus.offsets[d])
-    return longest
+class TableScratch(NamedTuple):
+    """What is written on while tables are resampled."""
+
+    tables: Array  # int64, those of a document, ascending
+    weights: Array  # float64, of a token's tables
+    scale: Array  # float64[C], 1 / (L zeta + O_k)
 
 
 @njit(cache=True, nogil=True)
-def occupied_tables(corpus, counts, d, tables):
-    """Write the occupied slots of document d into `tables`, ascending; return how many."""
-    n_tables = 0
-    for slot in range(corpus.offsets[d], corpus.offsets[d + 1]):
-        if counts.table_tokens[slot] > 0:
-            tables[n_tables] = slot
-            n_tables += 1
-    return n_tables
-
-
-@njit(cache=True, nogil=True)
-def insert_table(tables, n_tables, first_slot):
-    """Put the lowest free slot of a document into its ascending list of tables; return the slot."""
-    place = 0
-    while place < n_tables and tables[place] == first_slot + place:
-        place += 1
-    for j in range(n_tables, place, -1):
-        tables[j] = tables[j - 1]
-    tables[place] = first_slot + place
-    return tables[place]
-
-
-@njit(cache=True, nogil=True)
-def remove_table(tables, n_tables, slot):
-    """Take a slot out of a document's ascending list of tables."""
-    place = 0
-    while tables[place] != slot:
-        place += 1
-    for j in range(place, n_tables - 1):
-        tables[j] = tables[j + 1]
-
-
-@njit(cache=True, nogil=True)
-def table_weights(assignments, counts, tables, n_tables, topic, new_table, gamma, zeta, scale, weights):
+def table_weights(assignments, counts, n_tables, topic, new_table, given, at):
     """Unnormalized conditional of a token's table, equations (3) to (5) with the new table's category summed out.
 
     Writes float64[n_tables + C + 1]: each table of the document; a new table that serves each
     category there is; a new table with a new category. Returns its size. The token itself must have
-    been taken away. `scale[k]` is 1 / (L zeta + O_k), `new_table` is alpha / (m + gamma).
+    been taken away. `new_table` is alpha / (m + gamma).
     """
+    tables, weights, scale, zeta = at.tables, at.weights, at.scale, given.zeta
     for j in range(n_tables):
         category = assignments.category[tables[j]]
         likelihood = (zeta + counts.category_topic[category, topic]) * scale[category]
@@ -75,12 +45,12 @@ def table_weights(assignments, counts, tables, n_tables, topic, new_table, gamma
     for category in range(n_slots):
         likelihood = (zeta + counts.category_topic[category, topic]) * scale[category]
         weights[n_tables + category] = new_table * counts.category_tables[category] * likelihood
-    weights[n_tables + n_slots] = new_table * gamma / counts.topic_tokens.size
+    weights[n_tables + n_slots] = new_table * given.gamma / counts.topic_tokens.size
     return n_tables + n_slots + 1
 
 
 @njit(cache=True, nogil=True)
-def sample_tables(corpus, assignments, counts, alpha, gamma, zeta, key, start, stop):
+def sample_tables(corpus, assignments, counts, given, key, start, stop):
     """Resample the table of every token of the unlabeled documents, equations (3) to (5), in place.
 
     Begins with token `start` and returns N, or the token at which no slot was free for a new category:
@@ -88,55 +58,76 @@ def sample_tables(corpus, assignments, counts, alpha, gamma, zeta, key, start, s
     """
     n_slots, n_topics = counts.category_topic.shape
     longest = longest_document(corpus)
-    tables = np.empty(longest + 1, np.int64)
-    weights = np.empty(longest + n_slots + 1)
-    scale = 1.0 / (n_topics * zeta + counts.category_tokens)
-    room = has_room(corpus, counts)
-    total_tables = counts.category_tables.sum()
+    scale = 1.0 / (n_topics * given.zeta + counts.category_tokens)
+    at = TableScratch(np.empty(longest + 1, np.int64), np.empty(longest + n_slots + 1), scale)
+    return visit_tokens(corpus, assignments, counts, given, key, start, at, stop)
+
+
+@njit(cache=True, nogil=True)
+def visit_tokens(corpus, assignments, counts, given, key, start, at, stop):
+    """Resample the table of one token after another; see `sample_tables`."""
+    assignments, counts, at = borrow(assignments), borrow(counts), borrow(at)
+    is_free, total_tables = has_free_slot(corpus, counts), counts.category_tables.sum()
     for d in range(corpus.labels.size):
         if corpus.labels[d] != UNLABELED or corpus.offsets[d + 1] <= start:
             continue
-        n_tables = occupied_tables(corpus, counts, d, tables)
+        n_tables = occupied_tables(corpus, counts, d, at.tables)
         for i in range(max(start, corpus.offsets[d]), corpus.offsets[d + 1]):
             if is_raised(stop):
                 return corpus.words.size
-            if not room:
+            if not is_free:
                 return i
-            topic = assignments.topic[i]
-            slot = assignments.table[i]
-            category = assignments.category[slot]
-            counts.table_tokens[slot] -= 1
-            counts.category_tokens[category] -= 1
-            counts.category_topic[category, topic] -= 1
-            scale[category] = 1.0 / (n_topics * zeta + counts.category_tokens[category])
-            if counts.table_tokens[slot] == 0:
-                counts.category_tables[category] -= 1
-                assignments.category[slot] = NO_CATEGORY
-                remove_table(tables, n_tables, slot)
-                n_tables -= 1
-                total_tables -= 1
-            new_table = alpha / (total_tables + gamma)
-            size = table_weights(assignments, counts, tables, n_tables, topic, new_table, gamma, zeta, scale, weights)
-            choice = pick(weights, size, uniform(key, i))
+            n_before = n_tables
+            n_tables = leave_table(assignments, counts, i, n_tables, given.zeta, at)
+            total_tables += n_tables - n_before
+            new_table = given.alpha / (total_tables + given.gamma)
+            size = table_weights(assignments, counts, n_tables, assignments.topic[i], new_table, given, at)
+            choice = pick(at.weights, size, uniform(key, i))
             if choice < n_tables:
-                slot = tables[choice]
+                slot = at.tables[choice]
             else:
-                category = choice - n_tables
-                if category == n_slots:
-                    category = open_category(assignments, counts, corpus.n_known)
-                slot = insert_table(tables, n_tables, corpus.offsets[d])
+                slot = open_table(corpus, assignments, counts, d, choice - n_tables, n_tables, at.tables)
                 n_tables += 1
-                assignments.category[slot] = category
-                counts.category_tables[category] += 1
                 total_tables += 1
-                room = has_room(corpus, counts)
-            category = assignments.category[slot]
+                is_free = has_free_slot(corpus, counts)
             assignments.table[i] = slot
             counts.table_tokens[slot] += 1
-            counts.category_tokens[category] += 1
-            counts.category_topic[category, topic] += 1
-            scale[category] = 1.0 / (n_topics * zeta + counts.category_tokens[category])
+            count_topic(counts, assignments.category[slot], assignments.topic[i], +1, given.zeta, at.scale)
     return corpus.words.size
+
+
+@njit(cache=True, nogil=True, inline="always")
+def leave_table(assignments, counts, i, n_tables, zeta, at):
+    """Take a token away from its table; return how many tables its document has then."""
+    topic, slot = assignments.topic[i], assignments.table[i]
+    category = assignments.category[slot]
+    counts.table_tokens[slot] -= 1
+    count_topic(counts, category, topic, -1, zeta, at.scale)
+    if counts.table_tokens[slot] == 0:
+        counts.category_tables[category] -= 1
+        assignments.category[slot] = NO_CATEGORY
+        remove_table(at.tables, n_tables, slot)
+        n_tables -= 1
+    return n_tables
+
+
+@njit(cache=True, nogil=True, inline="always")
+def open_table(corpus, assignments, counts, d, category, n_tables, tables):
+    """Open a table of a document that serves a category, C for a new one; return its slot."""
+    if category == counts.category_tables.size:
+        category = open_category(assignments, counts, corpus.n_known)
+    slot = insert_table(tables, n_tables, corpus.offsets[d])
+    assignments.category[slot] = category
+    counts.category_tables[category] += 1
+    return slot
+
+
+@njit(cache=True, nogil=True, inline="always")
+def count_topic(counts, category, topic, sign, zeta, scale):
+    """Count a token of a topic in a category, or no longer; keeps `scale` in step."""
+    counts.category_tokens[category] += sign
+    counts.category_topic[category, topic] += sign
+    scale[category] = 1.0 / (counts.topic_tokens.size * zeta + counts.category_tokens[category])
 
 
 @njit(cache=True, nogil=True)
@@ -171,13 +162,14 @@ def log_product(category_topic, zeta, topics, ranks, n):
 
 
 @njit(cache=True, nogil=True)
-def category_log_weights(counts, gamma, zeta, exact, topics, ranks, n, log_weights):
+def category_log_weights(counts, given, exact, topics, ranks, n, log_weights):
     """Unnormalized log conditional of a table's category, equation (6): float64[C + 1], a new one last.
 
     exact: the Dirichlet-multinomial of the table's topics, the conditional of the model's posterior.
     Not exact: the product of single-token predictives that the paper prints, each with the same counts.
     The table itself must have been taken away; `ranks` are zero unless exact.
     """
+    zeta = given.zeta
     n_slots, n_topics = counts.category_topic.shape
     prior = n_topics * zeta
     for category in range(n_slots):
@@ -190,11 +182,11 @@ def category_log_weights(counts, gamma, zeta, exact, topics, ranks, n, log_weigh
         log_weights[category] = math.log(counts.category_tables[category]) + likelihood
     scale = math.lgamma(prior + n) - math.lgamma(prior) if exact else n * math.log(prior)
     nothing = np.zeros(n_topics, np.int32)
-    log_weights[n_slots] = math.log(gamma) + log_product(nothing, zeta, topics, ranks, n) - scale
+    log_weights[n_slots] = math.log(given.gamma) + log_product(nothing, zeta, topics, ranks, n) - scale
 
 
 @njit(cache=True, nogil=True)
-def sample_categories(corpus, assignments, counts, gamma, zeta, exact, key, start, stop):
+def sample_categories(corpus, assignments, counts, given, exact, key, start, stop):
     """Resample the category of every table of the unlabeled documents, equation (6), in place.
 
     Begins with slot `start` and returns N, or the slot at which no slot was free for a new category:
@@ -213,14 +205,14 @@ def sample_categories(corpus, assignments, counts, gamma, zeta, exact, key, star
                 continue
             if is_raised(stop):
                 return corpus.words.size
-            if not has_room(corpus, counts):
+            if not has_free_slot(corpus, counts):
                 return slot
             n = gather_table(corpus, assignments, d, slot, topics, ranks, seen)
             if not exact:
                 ranks[:n] = 0
             category = assignments.category[slot]
             move_table(counts, category, topics, n, -1)
-            category_log_weights(counts, gamma, zeta, exact, topics, ranks, n, weights)
+            category_log_weights(counts, given, exact, topics, ranks, n, weights)
             highest = weights.max()
             for choice in range(n_slots + 1):
                 weights[choice] = math.exp(weights[choice] - highest)
@@ -253,8 +245,9 @@ def topic_weights(category_topic, word_topic, zeta, beta, scale, weights):
 
 
 @njit(cache=True, nogil=True)
-def sample_topics(corpus, assignments, counts, zeta, beta, key, stop):
+def sample_topics(corpus, assignments, counts, given, key, stop):
     """Resample the topic of every token, labeled documents too, equation (7), in place. O(N L) time."""
+    zeta, beta = given.zeta, given.beta
     n_words, n_topics = counts.word_topic.shape
     scale = 1.0 / (n_words * beta + counts.topic_tokens)
     weights = np.empty(n_topics)

@@ -1,4 +1,4 @@
-"""Algorithm 1 of the paper as a kernel of chains: its state, one sweep of it, its log joint."""
+"""Where a chain of Algorithm 1 stands, and its log joint."""
 
 import math
 from dataclasses import dataclass
@@ -10,8 +10,7 @@ from numba import njit
 from sampler.archive import smallest
 from sampler.corpus import NO_CATEGORY, UNLABELED, Array, Corpus
 from sampler.hyperparameters import Hyperparameters, Kernel
-from sampler.lbpl_ntm.assignments import Assignments, Counts, recount, with_slots
-from sampler.lbpl_ntm.collapsed import kernels
+from sampler.lbpl_ntm.assignments import Assignments, Counts, recount
 from sampler.lbpl_ntm.evidence import (
     log_dirichlet_multinomial,
     log_factorials,
@@ -20,9 +19,7 @@ from sampler.lbpl_ntm.evidence import (
     log_topics,
 )
 from sampler.lbpl_ntm.start import first_assignments
-from sampler.lbpl_ntm.state import Course, State, Survey
-from sampler.numerics import streams
-from sampler.numerics.streams import Step
+from sampler.lbpl_ntm.state import Course, State, Summary
 from sampler.numerics.threads import Threads
 
 
@@ -55,7 +52,7 @@ class CollapsedState(State):
             topic=arrays["topic"].astype(np.int32),
             identity=arrays["identity"],
         )
-        check(corpus, hyperparameters, assignments)
+        check_assignments(corpus, hyperparameters, assignments)
         counts = recount(corpus, assignments, hyperparameters.n_topics)
         return cls(**vars(course), assignments=assignments, counts=counts)
 
@@ -70,13 +67,6 @@ class CollapsedState(State):
             "identity": self.assignments.identity,
         }
 
-    def sweep(self, corpus: Corpus, hyperparameters: Hyperparameters, threads: Threads | None) -> None:
-        """Tables, categories, topics, one after another: each choice depends on the one before."""
-        threads = threads or Threads()
-        sample_tables(corpus, hyperparameters, self, threads)
-        sample_categories(corpus, hyperparameters, self, threads)
-        sample_topics(corpus, hyperparameters, self, threads)
-
     @property
     def identity(self) -> Array:
         return self.assignments.identity
@@ -85,78 +75,20 @@ class CollapsedState(State):
     def category_tables(self) -> Array:
         return np.asarray(self.counts.category_tables)
 
-    def survey(self, corpus: Corpus, hyperparameters: Hyperparameters, threads: Threads | None = None) -> Survey:
+    def summarize(self, corpus: Corpus, hyperparameters: Hyperparameters, threads: Threads | None = None) -> Summary:
         """The digest is of the assignments; identities follow from them."""
         digested = [self.assignments.table, self.assignments.category, self.assignments.topic]
-        return Survey(self.document_categories(corpus), digested, log_joint(corpus, hyperparameters, self))
+        return Summary(self.document_categories(corpus), digested, log_joint(corpus, hyperparameters, self))
 
     def document_categories(self, corpus: Corpus) -> Array:
         """Counted from the tables of each document's tokens."""
-        return np.asarray(document_categories(corpus, self.assignments))
-
-
-def sample_tables(corpus: Corpus, hyperparameters: Hyperparameters, state: CollapsedState, threads: Threads) -> None:
-    """Resample all tables, making room for new categories as they come."""
-    key = streams.stream(state.seed, state.chain, state.n_sweeps, Step.TABLES)
-    token = 0
-    while token < corpus.n_tokens:
-        token = kernels.sample_tables(
-            corpus,
-            state.assignments,
-            state.counts,
-            state.alpha,
-            state.gamma,
-            hyperparameters.zeta,
-            key,
-            token,
-            threads.stop,
-        )
-        threads.check()
-        if token < corpus.n_tokens:
-            make_room(state)
-
-
-def sample_categories(
-    corpus: Corpus, hyperparameters: Hyperparameters, state: CollapsedState, threads: Threads
-) -> None:
-    """Resample all categories of tables, making room for new ones as they come."""
-    key = streams.stream(state.seed, state.chain, state.n_sweeps, Step.CATEGORIES)
-    slot = 0
-    while slot < corpus.n_tokens:
-        slot = kernels.sample_categories(
-            corpus,
-            state.assignments,
-            state.counts,
-            state.gamma,
-            hyperparameters.zeta,
-            hyperparameters.category_step == "exact",
-            key,
-            slot,
-            threads.stop,
-        )
-        threads.check()
-        if slot < corpus.n_tokens:
-            make_room(state)
-
-
-def sample_topics(corpus: Corpus, hyperparameters: Hyperparameters, state: CollapsedState, threads: Threads) -> None:
-    """Resample the topics of all tokens."""
-    key = streams.stream(state.seed, state.chain, state.n_sweeps, Step.TOPICS)
-    zeta, beta = hyperparameters.zeta, hyperparameters.beta
-    kernels.sample_topics(corpus, state.assignments, state.counts, zeta, beta, key, threads.stop)
-    threads.check()
-
-
-def make_room(state: CollapsedState) -> None:
-    """Double the slots for categories."""
-    n_slots = 2 * state.assignments.identity.size
-    state.assignments, state.counts = with_slots(state.assignments, state.counts, n_slots)
+        return np.asarray(count_document_categories(corpus, self.assignments))
 
 
 def log_joint(corpus: Corpus, hyperparameters: Hyperparameters, state: CollapsedState) -> float:
     """log p(words, topics, tables, categories, alpha, gamma), in nats; `as_printed` has the same one.
 
-    Labeled documents sit at one table by decree, so their seating contributes nothing.
+    Labeled documents sit at one table, so their seating contributes nothing.
     """
     counts, lengths = state.counts, corpus.lengths
     is_seated = (corpus.labels == UNLABELED) & (lengths > 0)
@@ -178,7 +110,7 @@ def log_joint(corpus: Corpus, hyperparameters: Hyperparameters, state: Collapsed
 
 
 @njit(cache=True, nogil=True)
-def document_categories(corpus, assignments):  # type: ignore[no-untyped-def]
+def count_document_categories(corpus, assignments):  # type: ignore[no-untyped-def]
     """int32[D]: the category that serves most words of each document, or NO_CATEGORY for one without a word.
 
     Ties go to the smaller index.
@@ -205,7 +137,7 @@ def first_slots(corpus: Corpus) -> Array:
     return np.repeat(corpus.offsets[:-1], corpus.lengths)
 
 
-def check(corpus: Corpus, hyperparameters: Hyperparameters, assignments: Assignments) -> None:
+def check_assignments(corpus: Corpus, hyperparameters: Hyperparameters, assignments: Assignments) -> None:
     """Raise ValueError unless the assignments could be counted and hold every label."""
     document = np.repeat(np.arange(corpus.n_documents), corpus.lengths)
     table = assignments.table

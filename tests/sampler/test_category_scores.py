@@ -12,10 +12,10 @@ from sampler.lbpl_ntm.blocked.category_scores import (
     MOST_TOKENS,
     NO_STICK,
     QUANTUM,
-    Offers,
+    CategoryScores,
     choose,
-    offer,
     quantize,
+    score_words,
     stays,
 )
 from sampler.numerics import simd
@@ -23,9 +23,9 @@ from sampler.numerics import simd
 N_WORDS, N_SLOTS = 50, 32
 
 
-def offered(score: Array, log_stick: Array, slack: float = QUANTUM) -> Offers:
-    """Offers with these scores, float[V, S], and log sticks, float[S]; what else they hold is not looked at."""
-    made = Offers(
+def scored(score: Array, log_stick: Array, slack: float = QUANTUM) -> CategoryScores:
+    """Scores of words with these, float[V, S], and log sticks, float[S]; what else they hold is not looked at."""
+    made = CategoryScores(
         log_stick=simd.aligned((1, N_SLOTS), np.float32),
         weight=np.ones(N_SLOTS, np.float32),
         seating=np.ones(N_SLOTS),
@@ -43,7 +43,7 @@ def offered(score: Array, log_stick: Array, slack: float = QUANTUM) -> Offers:
     return made
 
 
-def sums_of(made: Offers, words: Array) -> tuple[Array, Array]:
+def sums_of(made: CategoryScores, words: Array) -> tuple[Array, Array]:
     """Sums over a document's words, in quanta and exactly."""
     quanta = made.stick_quanta + made.quanta[words].sum(axis=0, dtype=np.int32)
     return quanta.astype(np.int32), made.log_stick + made.score[words].sum(axis=0, dtype=np.float32)
@@ -56,7 +56,7 @@ def test_what_quanta_call_certain_is_what_the_exact_weights_choose() -> None:
     for _ in range(3_000):
         score = rng.normal(0.0, 10.0 ** rng.uniform(-3, 1), (N_WORDS, N_SLOTS))
         log_stick = np.where(rng.random(N_SLOTS) < 0.3, -np.inf, rng.normal(-5.0, 3.0, N_SLOTS))
-        made = offered(score, log_stick)
+        made = scored(score, log_stick)
         words = rng.integers(N_WORDS, size=rng.integers(1, 200))
         quanta, exact = sums_of(made, words)
         current = int(exact[0].argmax()) if rng.random() < 0.8 else int(rng.integers(N_SLOTS))
@@ -76,7 +76,7 @@ def test_most_of_what_is_certain_is_seen_to_be() -> None:
     """A document of 100 words that prefers its category by 20 nats stays, but for a number within 1e-6 of one."""
     score, log_stick = np.zeros((N_WORDS, N_SLOTS)), np.full(N_SLOTS, -3.0)
     score[:, 7] = 0.2
-    made, words = offered(score, log_stick), np.arange(100) % N_WORDS
+    made, words = scored(score, log_stick), np.arange(100) % N_WORDS
     assert stays(made, sums_of(made, words)[0], 0, 7, words.size, 1.0 - 1e-6)
     assert not stays(made, sums_of(made, words)[0], 0, 7, words.size, 1.0 - 1e-12)
 
@@ -85,7 +85,7 @@ def test_a_score_beyond_the_quanta_only_makes_a_choice_less_certain() -> None:
     """At -100 nats a category counts as at -64: a word says less against it than it could."""
     score, log_stick = np.zeros((N_WORDS, N_SLOTS)), np.full(N_SLOTS, -3.0)
     score[:, 1:] = -100.0
-    made = offered(score, log_stick)
+    made = scored(score, log_stick)
     assert (made.quanta[:, 1:] * QUANTUM >= -64.0).all()
     assert stays(made, sums_of(made, np.zeros(1, int))[0], 0, 0, 1, 0.999)
 
@@ -94,26 +94,26 @@ def test_a_score_beyond_the_quanta_only_makes_a_choice_less_certain() -> None:
 def test_where_quanta_may_not_hold_nothing_is_certain(slack: float, n: int) -> None:
     score, log_stick = np.zeros((N_WORDS, N_SLOTS)), np.full(N_SLOTS, -3.0)
     score[:, 7] = 5.0
-    made = offered(score, log_stick, slack)
+    made = scored(score, log_stick, slack)
     assert not stays(made, sums_of(made, np.zeros(10, int))[0], 0, 7, n, 0.0)
 
 
 def test_the_sums_of_the_longest_document_do_not_overflow() -> None:
     """The least log stick and the least score of every token are still above the least int32, by far."""
-    least = NO_STICK - MOST_TOKENS * int(category_scores.MOST)
+    least = NO_STICK - MOST_TOKENS * int(category_scores.MOST_QUANTA)
     assert least > np.iinfo(np.int32).min
-    assert float(category_scores.MOST) * QUANTUM > HIGHEST_SCORE
+    assert float(category_scores.MOST_QUANTA) * QUANTUM > HIGHEST_SCORE
 
 
-def test_what_is_offered_follows_from_chances_and_sticks() -> None:
-    """fresh, score and leave as their definitions have them, float32; a category without a stick offers nothing."""
+def test_scores_follow_from_chances_and_sticks() -> None:
+    """fresh, score and leave as their definitions have them, float32; a category without a stick adds nothing."""
     rng = np.random.default_rng(52)
-    made, served = offered(np.zeros((N_WORDS, N_SLOTS)), np.zeros(N_SLOTS)), np.array([0, 3, 7, 31])
+    made, served = scored(np.zeros((N_WORDS, N_SLOTS)), np.zeros(N_SLOTS)), np.array([0, 3, 7, 31])
     made.weight[:] = 0.0
     made.weight[[0, 3, 7]] = [0.2, 1e-4, 0.03]  # 31 is served, but no candidate
     made.chance[:] = 0.0
     made.chance[:, served] = rng.gamma(0.1, size=(N_WORDS, 4)) + 1e-20
-    offer(made, served, 0, N_WORDS)
+    score_words(made, served, 0, N_WORDS)
     fresh = made.chance.astype(float) @ made.weight.astype(float)
     np.testing.assert_allclose(made.fresh, fresh, rtol=1e-6)
     np.testing.assert_allclose(

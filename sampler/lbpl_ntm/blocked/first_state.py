@@ -1,0 +1,72 @@
+"""Where a chain of the blocked sampler starts: some documents as Algorithm 1 does, all others placed by these."""
+
+import numpy as np
+
+from sampler.corpus import Array, Corpus
+from sampler.hyperparameters import Hyperparameters
+from sampler.lbpl_ntm.assignments import UNBORN, recount
+from sampler.lbpl_ntm.blocked import arrays
+from sampler.lbpl_ntm.blocked.arrays import BlockedCounts, Placements
+from sampler.lbpl_ntm.blocked.state import BlockedState
+from sampler.lbpl_ntm.blocked.sweep import Sweep
+from sampler.lbpl_ntm.start import first_assignments
+from sampler.lbpl_ntm.state import Course
+from sampler.numerics import simd, streams
+from sampler.numerics.streams import Step
+from sampler.numerics.threads import Threads
+
+START_TOKENS = 200_000  # of the documents that a start learns from
+WHOLE_DOCUMENTS = 1e-9  # an alpha at which no token parts from its document
+
+
+def first_state(corpus: Corpus, hyperparameters: Hyperparameters, course: Course, threads: Threads) -> BlockedState:
+    """Categories and topics of some documents as Algorithm 1 starts with them, and all others placed by these.
+
+    So a start takes seconds for a corpus of any size.
+    """
+    state = state_of_some(corpus, hyperparameters, course, threads)
+    state.alpha = WHOLE_DOCUMENTS
+    sweep = Sweep(corpus, hyperparameters, state, threads)
+    sweep.draw_parameters()
+    sweep.score_categories()
+    sweep.sample_documents()
+    sweep.sample_topics()
+    state.alpha = course.alpha
+    return state
+
+
+def state_of_some(corpus: Corpus, hyperparameters: Hyperparameters, course: Course, threads: Threads) -> BlockedState:
+    """Tables and topics of some documents alone; of all the others only that they are somewhere."""
+    few = some_documents(corpus, course.seed, course.chain)
+    assignments = first_assignments(few, hyperparameters, course.seed, course.chain, threads)
+    found = recount(few, assignments, hyperparameters.n_topics)
+    bags, n_slots = arrays.bags_of(corpus), simd.padded(assignments.identity.size + 1)
+    # Any category will do for documents to come from; a slot that is served by nobody would not be left.
+    anywhere = np.full(bags.document.size, found.category_tables.argmax(), np.uint16)
+    placements = Placements(anywhere, np.zeros(bags.first_token[-1], np.uint16))
+    counts = BlockedCounts(
+        category_word=arrays.count_words(corpus, bags, placements, n_slots),
+        category_tables=with_rows(found.category_tables, n_slots),
+        log_seats=np.zeros(n_slots, np.int64),
+        category_topic=with_rows(found.category_topic, n_slots).astype(np.int64),
+        word_topics=arrays.word_topics(found.word_topic),
+        topic_tokens=found.topic_tokens,
+    )
+    return BlockedState.of(corpus, course, bags, placements, counts, np.full(n_slots, UNBORN, np.int64))
+
+
+def some_documents(corpus: Corpus, seed: int, chain: int) -> Corpus:
+    """The corpus if it is small, else documents at random that have START_TOKENS tokens together."""
+    key = streams.stream(seed, chain, 0, Step.START_DOCUMENTS)
+    order = np.argsort(streams.uniforms(key, corpus.n_documents), kind="stable")
+    n_documents = np.searchsorted(np.cumsum(corpus.lengths[order]), START_TOKENS) + 1
+    chosen = np.sort(order[:n_documents])
+    lengths = corpus.lengths[chosen]
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    tokens = np.repeat(corpus.offsets[chosen] - offsets[:-1], lengths) + np.arange(offsets[-1])
+    return Corpus(corpus.words[tokens], offsets, corpus.labels[chosen], corpus.n_words, corpus.n_known)
+
+
+def with_rows(array: Array, n_rows: int) -> Array:
+    """The array with rows of zeros behind it."""
+    return np.concatenate([array, np.zeros((n_rows - array.shape[0], *array.shape[1:]), array.dtype)])
