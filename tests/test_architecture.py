@@ -1,4 +1,4 @@
-"""Laws 1 and 2 of ARCHITECTURE.md, read from the imports."""
+"""Laws 1 and 2 of docs/architecture.md, read from the imports."""
 
 import ast
 import subprocess
@@ -144,6 +144,12 @@ def test_the_sampler_opens_no_file_and_keeps_no_global_random_state(path: Path) 
             assert node.func.id not in ("open", "print", "input")
         if isinstance(node, ast.Attribute) and ast.unparse(node.value) in ("np.random", "numpy.random"):
             assert node.attr in ("Generator", "BitGenerator", "PCG64", "Philox", "SeedSequence", "default_rng")
+
+
+def test_sums_are_regrouped_in_the_regression_alone() -> None:
+    """Decision 17: elsewhere answers do not depend on the width of a processor's vectors."""
+    allowed = {ROOT / "sampler" / "calibrated" / f"logistic_{name}.py" for name in ("loss", "regression")}
+    assert {path for path in files(*PURE) if "fastmath=" in path.read_text()} == allowed
 
 
 def test_a_status_changes_in_lifecycle_alone() -> None:

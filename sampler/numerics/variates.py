@@ -3,7 +3,7 @@
 Each is a pure function of a stream's key and a position in it (`sampler.numerics.streams`). A variate that takes a
 varying number of uniforms also returns the position after the last one it read. What inner loops use is written so that
 LLVM keeps them in vector registers, divisions without a test for zero (`error_model`), which would keep them out.
-`fastmath` is nowhere allowed: every machine with the same libm draws the same numbers.
+No `fastmath` here (docs/decisions/0017): every machine with the same libm draws the same numbers.
 """
 
 import math
