@@ -60,7 +60,7 @@ class Stack(Service):
         """Start all there is, and upload the corpus."""
         db.migrate(self.server.url)
         self.heal()
-        self.corpus_id = self.upload()
+        self.corpus_id = self.client.upload_sample()
 
     def heal(self) -> None:
         """Start again what a fault ended, and cancel what a failed test left running."""
