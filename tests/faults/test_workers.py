@@ -45,6 +45,7 @@ def test_kill_of_a_worker(stack: Stack, report: Report) -> None:
 
 
 def test_kill_of_every_worker_at_once(stack: Stack, report: Report) -> None:
+    stack.warm_up()
     job_id = stack.submit(**TWO_CHAINS)
     held = stack.reach(job_id)
     assert stack.get(f"/v1/jobs/{job_id}")["progress"]["note"] is None
