@@ -19,7 +19,7 @@ def main() -> None:
     body = options.data and (
         Path(options.data[1:]).read_bytes() if options.data.startswith("@") else options.data.encode()
     )
-    answer = httpx2.request("POST" if body else "GET", options.url, headers=headers, content=body, timeout=60)
+    answer = httpx2.request("POST" if body else "GET", options.url, headers=headers, content=body, timeout=None)
     sys.stdout.write(answer.text)
 
 

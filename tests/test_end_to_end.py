@@ -10,13 +10,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
-import httpx2
 import psutil
 import pytest
 
-from tests.waits import PATIENCE, REQUEST_SECONDS, free_port, slowness, wait_for
+from tests.client import Client
+from tests.waits import PATIENCE, free_port, slowness, wait_for
 
 ROOT = Path(__file__).resolve().parent.parent
 LEASE_SECONDS = 4.0 * slowness()
@@ -29,7 +28,7 @@ FAST_RECOVERY = {
 SMALL_JOB = {"sweeps": 30, "chains": 2, "hyperparameters": {"n_topics": 8, "n_start": 3}}
 
 
-class Service:
+class Service(Client):
     """`newfound serve` in a process of its own."""
 
     def __init__(self, folder: Path, port: int | None = None) -> None:
@@ -46,14 +45,11 @@ class Service:
                 stderr=log,
                 start_new_session=True,
             )
-        self.client = httpx2.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=REQUEST_SECONDS)
+        super().__init__(f"http://127.0.0.1:{self.port}")
 
     def is_up(self) -> bool:
         assert self.process.poll() is None, self.log.read_text()
-        try:
-            return self.client.get("/health").status_code == 200
-        except httpx2.TransportError:
-            return False
+        return super().is_up()
 
     def descendants(self) -> list[psutil.Process]:
         return psutil.Process(self.process.pid).children(recursive=True)
@@ -62,40 +58,6 @@ class Service:
         """The workers, and the processes that they have started."""
         return [process for process in self.descendants() if "worker" in process.cmdline()]
 
-    def post(self, path: str, **fields: Any) -> Any:
-        response = self.client.post(path, json=fields)
-        assert response.is_success, response.text
-        return response.json()
-
-    def get(self, path: str) -> Any:
-        response = self.client.get(path)
-        assert response.status_code == 200, response.text
-        return response.json()
-
-    def upload(self, *names: str, n_lines: int | None = None) -> str:
-        corpus_id = str(self.post("/v1/corpora", name="sample")["id"])
-        for name in names:
-            lines = (ROOT / "examples" / name).read_bytes().splitlines(keepends=True)[:n_lines]
-            response = self.client.post(
-                f"/v1/corpora/{corpus_id}/documents",
-                content=b"".join(lines),
-                headers={"Content-Type": "application/x-ndjson"},
-            )
-            assert response.json()["accepted"] == len(lines)
-        return corpus_id
-
-    def wait_until_ended(self, job_id: str) -> Any:
-        def ended() -> Any:
-            job = self.get(f"/v1/jobs/{job_id}")
-            return job if job["status"] not in ("queued", "running") else None
-
-        return wait_for(ended, f"job {job_id} ends")
-
-    def results(self, job_id: str) -> Any:
-        """Everything that a job answers."""
-        base = f"/v1/jobs/{job_id}"
-        return [self.get(f"{base}/{part}") for part in ("trace?limit=1000", "categories", "documents?limit=1000")]
-
 
 @contextmanager
 def ended_at_last(service: Service) -> Iterator[Service]:
@@ -103,7 +65,7 @@ def ended_at_last(service: Service) -> Iterator[Service]:
     try:
         yield service
     finally:
-        service.client.close()
+        service.http.close()
         if service.process.poll() is None:
             service.process.kill()
             service.process.wait()
@@ -129,7 +91,7 @@ def service(tmp_path: Path) -> Iterator[Service]:
 
 
 def test_a_job_survives_the_kill_of_its_workers_and_ends_as_an_undisturbed_one(service: Service) -> None:
-    corpus_id = service.upload("labeled.ndjson", "unlabeled.ndjson", n_lines=150)
+    corpus_id = service.upload_sample()
     body = {**SMALL_JOB, "corpus_id": corpus_id, "sweeps": 400}
     calm = service.post("/v1/jobs", **body)["id"]
     assert service.wait_until_ended(calm)["status"] == "succeeded"
@@ -149,7 +111,7 @@ def test_a_job_survives_the_kill_of_its_workers_and_ends_as_an_undisturbed_one(s
 
 
 def test_whatever_is_killed_newborns_too_the_service_comes_back_and_its_job_ends(service: Service) -> None:
-    corpus_id = service.upload("labeled.ndjson", "unlabeled.ndjson", n_lines=150)
+    corpus_id = service.upload_sample()
     job_id = service.post("/v1/jobs", **{**SMALL_JOB, "corpus_id": corpus_id})["id"]
     killed: set[int] = set()
     for _ in range(3):  # everything, then whatever has taken its place, a moment old
@@ -186,7 +148,7 @@ def test_a_service_that_is_told_to_end_leaves_no_process(number: signal.Signals,
 
 def test_the_service_goes_on_with_a_job_after_it_was_ended_and_started_again(tmp_path: Path) -> None:
     with running(tmp_path) as service:
-        corpus_id = service.upload("labeled.ndjson", "unlabeled.ndjson", n_lines=150)
+        corpus_id = service.upload_sample()
         body = {**SMALL_JOB, "corpus_id": corpus_id, "sweeps": 600}
         calm = service.post("/v1/jobs", **body)["id"]
         service.wait_until_ended(calm)

@@ -26,8 +26,9 @@ from benchmarks.load.figures import Outcome, as_line, common_misses, doubts, lat
 from benchmarks.load.probe import GRACE_SECONDS, Sample
 from benchmarks.load.requests import Drips, ImpossibleFrequency, ListJobs, LongHead
 from benchmarks.load.scenarios import SCALES, Idle, Scale, Scenario
-from benchmarks.load.service import PATIENCE, STACKS, Memory, Service
+from benchmarks.load.service import STACKS, Memory, Service
 from benchmarks.load.uploads import Delete, FirstUpload, Uploads, WideCsv
+from tests.waits import REQUEST_SECONDS
 
 # In this order: a first upload is one only before anything else has filled the tables.
 SCENARIOS: dict[str, type[Scenario]] = {
@@ -143,7 +144,7 @@ def probes(service: Service) -> Iterator[dict[str, list[Sample]]]:
             if process.stdout.readline() != "ready\n":
                 raise RuntimeError("the probes did not start")
             yield samples
-            output, _ = process.communicate("\n", timeout=GRACE_SECONDS + PATIENCE)
+            output, _ = process.communicate("\n", timeout=GRACE_SECONDS + REQUEST_SECONDS)
         finally:
             process.kill()
     samples |= {path: [Sample(*sample) for sample in listed] for path, listed in json.loads(output).items()}

@@ -11,7 +11,7 @@ from itertools import chain, repeat
 from benchmarks.load import documents
 from benchmarks.load.client import HOST, NO_ANSWER, at_once, left, well
 from benchmarks.load.scenarios import Figures, Scenario, named, slowest, statuses
-from benchmarks.load.service import PATIENCE
+from tests.waits import REQUEST_SECONDS
 
 IMPOSSIBLE = 2**31 - 1  # documents that a word must occur in
 HEAD_LIMIT = 2**16  # bytes, beyond which a head is refused
@@ -125,7 +125,7 @@ class ListJobs(Scenario):
 
     def prepare(self) -> None:
         """Jobs with many stop words of their own, cancelled at once."""
-        until = time.monotonic() + 10 * PATIENCE
+        until = time.monotonic() + 10 * REQUEST_SECONDS
         corpus_id = self.full_corpus(10, documents.texts(10, seed=1, n_words=20))
         text = {
             "extra_stop_words": [f"stopword{number}" for number in range(self.scale.stop_words)],
@@ -157,7 +157,7 @@ class Drips(Scenario):
 
     def prepare(self) -> None:
         """A corpus, for the bodies."""
-        self.corpus_id = self.client.make_corpus(time.monotonic() + PATIENCE)
+        self.corpus_id = self.client.make_corpus(time.monotonic() + REQUEST_SECONDS)
 
     def load(self, until: float) -> Figures:
         """Wait until the service has closed all of them, or for the whole time."""

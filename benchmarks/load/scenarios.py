@@ -10,7 +10,8 @@ from typing import Any, ClassVar, TypeVar
 
 from benchmarks.load import documents
 from benchmarks.load.client import NO_ANSWER, Answer
-from benchmarks.load.service import PATIENCE, Service
+from benchmarks.load.service import Service
+from tests.waits import REQUEST_SECONDS
 
 T = TypeVar("T")
 Figures = dict[str, Any]
@@ -100,7 +101,7 @@ class Scenario(ABC):
 
     def full_corpus(self, n: int, texts: Iterable[str]) -> str:
         """The id of a new corpus of so many documents."""
-        corpus_id = self.client.make_corpus(time.monotonic() + PATIENCE)
+        corpus_id = self.client.make_corpus(time.monotonic() + REQUEST_SECONDS)
         documents.store(self.service.database, corpus_id, n, texts)
         return corpus_id
 

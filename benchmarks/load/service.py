@@ -11,70 +11,35 @@ from sqlalchemy import create_engine, func, select, text
 from app.core import db
 from app.core.tables import Document
 from benchmarks.load.client import Client, well
-from tests import guard
+from tests.faults.processes import Processes
 from tests.faults.programs import ROOT, Program
-from tests.faults.servers import (
-    Broker,
-    DatabaseServer,
-    FilesystemBroker,
-    PostgresServer,
-    SqliteFile,
-    ValkeyBroker,
-    remove,
-)
-from tests.waits import free_port, wait_for
+from tests.waits import REQUEST_SECONDS, wait_for
 
 STACKS = ("embedded", "deployed")
 WARM_REQUESTS = 20  # of each path, after which the API's memory is that of an idle service
-PATIENCE = 60.0  # seconds, for what is no part of a measurement
 LIVE = ("queued", "running", "paused")
 
 
-class Service:
+class Service(Processes):
     """One stack, with an API that can be started afresh. `settings` are operator settings by their names."""
 
     def __init__(self, stack: str, n_workers: int, settings: Mapping[str, str]) -> None:
-        self.folder = guard.make_folder("load")
-        data = self.folder / "data"
-        data.mkdir()
-        self.server: DatabaseServer
-        self.broker: Broker
-        if stack == "embedded":
-            self.server, self.broker = SqliteFile(data), FilesystemBroker(data)
-        else:
-            self.server = PostgresServer(guard.make_folder("postgres"))
+        super().__init__(stack, settings, [f"worker-{number + 1}" for number in range(n_workers)])
+        if stack == "deployed":
             make_durable(self.server.url)
-            self.broker = ValkeyBroker(self.folder)
-        self.port = free_port()
-        self.client = Client(self.port)
-        variables = {
-            "DATABASE_URL": self.server.url,
-            "BROKER_URL": self.broker.url,
-            "DATA_FOLDER": str(data),
-            "PORT": str(self.port),
-            **settings,
-        }
-        self.environment = {f"NEWFOUND_{name}": value for name, value in variables.items()}
         # Where `newfound compile` puts kernels, so that no worker compiles them again.
         self.environment["NUMBA_CACHE_DIR"] = os.environ.get("NUMBA_CACHE_DIR") or str(ROOT / "data" / "kernels")
-        self.api = self.program("api", "api")
-        names = [f"worker-{number + 1}" for number in range(n_workers)]
-        self.workers = [self.program(name, "worker", "--name", name) for name in names]
-        self.database = db.connect(self.server.url)
+        self.client = Client(self.port)
         self.job_path = ""
-
-    def program(self, name: str, *arguments: str) -> Program:
-        """A process of this stack, not yet started."""
-        return Program(name, list(arguments), self.environment, self.folder / f"{name}.log")
 
     def start(self) -> None:
         """Start all there is, and make the job that is polled."""
         self.broker.start()
         db.migrate(self.server.url)
-        for program in (self.api, *self.workers):
+        for program in (self.api, *self.workers.values()):
             program.start()
         self.wait_until_up()
-        for worker in self.workers:
+        for worker in self.workers.values():
             wait_for(worker.takes_messages, f"{worker.name} takes messages")
         self.job_path = self.make_job()
 
@@ -85,18 +50,7 @@ class Service:
         self.wait_until_up()
         self.cancel_jobs()
         for path in (*self.probed, "/v1/jobs?limit=1") * WARM_REQUESTS:
-            well(self.client.get(time.monotonic() + PATIENCE, path))
-
-    def wait_until_up(self) -> None:
-        """Wait until the API answers."""
-
-        def is_up() -> bool:
-            assert self.api.is_running(), self.api.tail()
-            with suppress(OSError):
-                return self.client.get(time.monotonic() + PATIENCE, "/health").status == 200
-            return False
-
-        wait_for(is_up, "the API is up")
+            well(self.client.get(time.monotonic() + REQUEST_SECONDS, path))
 
     @property
     def probed(self) -> tuple[str, str]:
@@ -105,7 +59,7 @@ class Service:
 
     def make_job(self) -> str:
         """The path of a job over a few documents, cancelled at once: no worker computes while others are measured."""
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + REQUEST_SECONDS
         corpus_id = self.client.make_corpus(until)
         body = b'{"text": "one word and another", "label": "known"}\n{"text": "one more word"}\n' * 10
         well(self.client.upload(until, corpus_id, [body]))
@@ -116,7 +70,7 @@ class Service:
 
     def cancel_jobs(self) -> None:
         """Let no job of an earlier scenario go on."""
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + REQUEST_SECONDS
         for status in LIVE:
             while jobs := well(self.client.get(until, f"/v1/jobs?limit=1000&status={status}")).fields["jobs"]:
                 for job in jobs:
@@ -127,15 +81,6 @@ class Service:
         count = select(func.count()).select_from(Document).where(Document.corpus_id == corpus_id)
         with self.database.readers.begin() as session:
             return session.scalar(count) or 0
-
-    def close(self) -> None:
-        """End all there is, and delete the data."""
-        self.database.engine.dispose()
-        for program in (*self.workers, self.api):
-            program.stop()
-        self.broker.kill()
-        self.server.stop()
-        remove(self.folder)
 
 
 class Memory:

@@ -14,7 +14,7 @@ from app.core.tables import Document
 from benchmarks.load import documents
 from benchmarks.load.client import Answer, at_once, left
 from benchmarks.load.scenarios import Figures, Scenario, named, slowest, statuses
-from benchmarks.load.service import PATIENCE
+from tests.waits import REQUEST_SECONDS
 
 ROWS = 1_000  # a piece of an upload as it is sent, and what costs are told for
 LOOK_SECONDS = 0.01  # between two looks at what is stored
@@ -111,7 +111,7 @@ class WideCsv(Scenario):
 
     def prepare(self) -> None:
         """The file."""
-        self.corpus_id = self.client.make_corpus(time.monotonic() + PATIENCE)
+        self.corpus_id = self.client.make_corpus(time.monotonic() + REQUEST_SECONDS)
         commas = b"," * (self.scale.columns - 1)
         header = ",".join(["text", *(f"c{number}" for number in range(self.scale.columns - 1))]).encode()
         self.lines = [header + b"\n", *([b"some words" + commas + b"\n"] * self.scale.records)]
@@ -130,7 +130,7 @@ class Uploads(Scenario):
 
     def prepare(self) -> None:
         """Corpora and pieces."""
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + REQUEST_SECONDS
         self.corpora = [self.client.make_corpus(until) for _ in range(self.scale.uploads)]
         lines = documents.lines(self.scale.uploaded_documents, seed=3)
         self.pieces = [b"".join(lines[first : first + ROWS]) for first in range(0, len(lines), ROWS)]

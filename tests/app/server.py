@@ -3,7 +3,6 @@
 import json
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ import uvicorn
 from app.core.settings import Settings
 from app.http.main import create_app
 from app.http.server import options
+from tests.waits import PATIENCE, REQUEST_SECONDS, wait_for
 
 
 @dataclass
@@ -33,7 +33,7 @@ class Connection:
     """A client that says what it likes."""
 
     def __init__(self, port: int) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=30)
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=REQUEST_SECONDS)
         self.read = self.socket.makefile("rb")
 
     def __enter__(self) -> "Connection":
@@ -98,18 +98,9 @@ def running(settings: Settings) -> Iterator[Running]:
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
-        while not server.started:
-            assert thread.is_alive()
-            time.sleep(0.01)
+        wait_for(lambda: server.started or not thread.is_alive(), "the server listens")
+        assert thread.is_alive()
         yield Running(server, server.servers[0].sockets[0].getsockname()[1])
     finally:
         server.should_exit = True
-        thread.join(timeout=30)
-
-
-def until(condition: Any, seconds: float = 30.0) -> None:
-    """Wait until something holds."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not come to that in time"
-        time.sleep(0.02)
+        thread.join(timeout=PATIENCE)

@@ -7,8 +7,8 @@ import sysconfig
 from typing import Any
 
 from tests import guard
+from tests.client import Client
 from tests.cluster.network import Network
-from tests.deployment.api import Client
 from tests.deployment.image import ROOT
 from tests.deployment.processes import Process
 from tests.deployment.servers import Postgres, Redis, stop_all

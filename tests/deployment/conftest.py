@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests import guard
+from tests.deployment import kernels
 from tests.deployment.image import ROOT, copied, image_environment
 from tests.deployment.processes import Process
 from tests.deployment.servers import Postgres, Redis, service, stop_all
@@ -18,6 +19,7 @@ from tests.waits import free_port
 
 # As compose runs a container: no capability, so that even root is bound by the permissions of files.
 UNPRIVILEGED = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", "--no-new-privs"]
+LEFT_TO_THE_WORKER = "sampler/answers"  # whose kernels are few
 FAST_RECOVERY = {"LEASE_SECONDS": "5", "HEARTBEAT_SECONDS": "1", "REAP_SECONDS": "1", "SAVE_SECONDS": "0.2"}
 
 
@@ -31,6 +33,8 @@ class Image:
         for path in self.writable.values():
             path.mkdir()
         self.install()
+        kernels.lay_in(self.site, self.writable["/cache"], all_but=LEFT_TO_THE_WORKER)
+        self.laid_in = set(self.writable["/cache"].rglob("*.nbi"))
         self.make_read_only()
 
     def install(self) -> None:

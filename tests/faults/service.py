@@ -1,4 +1,4 @@
-"""The processes of the service on either stack, started one by one, and how to talk to them."""
+"""The service as the fault tests run it: recovery in seconds, two workers, and how to talk to it."""
 
 import os
 import subprocess
@@ -6,21 +6,10 @@ import sys
 from functools import partial
 from typing import Any
 
-import httpx2
-
-from app.core import db
-from tests import guard
+from tests.client import Client
+from tests.faults.processes import Processes
 from tests.faults.programs import ROOT, Program
-from tests.faults.servers import (
-    Broker,
-    DatabaseServer,
-    FilesystemBroker,
-    PostgresServer,
-    SqliteFile,
-    ValkeyBroker,
-    remove,
-)
-from tests.waits import PATIENCE, REQUEST_SECONDS, free_port, slowness, wait_for
+from tests.waits import PATIENCE, slowness, wait_for
 
 LEASE_SECONDS = 3.0 * slowness()
 SETTINGS = {
@@ -31,39 +20,14 @@ SETTINGS = {
     "LEG_SECONDS": "5",
 }
 WORKERS = ("worker-1", "worker-2")
-N_DOCUMENTS = 300
 
 
-class Service:
+class Service(Processes):
     """The service on one stack."""
 
     def __init__(self, kind: str) -> None:
-        self.kind = kind
-        self.folder = guard.make_folder(kind)
-        data = self.folder / "data"
-        data.mkdir()
-        self.server: DatabaseServer
-        self.broker: Broker
-        if kind == "embedded":
-            self.server, self.broker = SqliteFile(data), FilesystemBroker(data)
-        else:
-            self.server = PostgresServer(guard.make_folder("postgres"))
-            self.broker = ValkeyBroker(self.folder)
-        self.port = free_port()
-        self.environment = {f"NEWFOUND_{name}": value for name, value in SETTINGS.items()} | {
-            "NEWFOUND_DATABASE_URL": self.server.url,
-            "NEWFOUND_BROKER_URL": self.broker.url,
-            "NEWFOUND_DATA_FOLDER": str(data),
-            "NEWFOUND_PORT": str(self.port),
-        }
-        self.api = self.program("api", "api")
-        self.workers = {name: self.program(name, "worker", "--name", name) for name in WORKERS}
-        self.database = db.connect(self.server.url)
-        self.client = httpx2.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=REQUEST_SECONDS)
-
-    def program(self, name: str, *arguments: str) -> Program:
-        """A process of this stack, not yet started."""
-        return Program(name, list(arguments), self.environment, self.folder / f"{name}.log")
+        super().__init__(kind, SETTINGS, WORKERS)
+        self.client = Client(f"http://127.0.0.1:{self.port}")
 
     def heal_processes(self) -> None:
         """Start again each process that is not there."""
@@ -97,56 +61,20 @@ class Service:
 
     def close(self) -> None:
         """End all there is, and delete the data."""
-        self.client.close()
-        self.database.engine.dispose()
-        for program in (*self.workers.values(), self.api):
-            program.stop()
-        self.broker.kill()
-        self.server.stop()
-        remove(self.folder)
+        self.client.http.close()
+        super().close()
 
     def tails(self) -> str:
         """The ends of the logs."""
         return "\n".join(program.tail() for program in (self.api, *self.workers.values()))
 
-    # HTTP
-
-    def wait_until_up(self) -> None:
-        """Wait until the API answers."""
-
-        def is_up() -> bool:
-            assert self.api.is_running(), self.api.tail()
-            try:
-                return self.client.get("/health").status_code == 200
-            except httpx2.TransportError:
-                return False
-
-        wait_for(is_up, "the API is up")
-
     def post(self, path: str, **fields: Any) -> Any:
         """The answer to a POST that must be well."""
-        response = self.client.post(path, json=fields)
-        assert response.is_success, response.text
-        return response.json()
+        return self.client.post(path, **fields)
 
     def get(self, path: str) -> Any:
         """The answer to a GET that must be well."""
-        response = self.client.get(path)
-        assert response.status_code == 200, response.text
-        return response.json()
-
-    def upload(self) -> str:
-        """A corpus of the first documents of the sample, half of them labeled; its id."""
-        corpus_id = str(self.post("/v1/corpora", name="sample")["id"])
-        for name in ("labeled.ndjson", "unlabeled.ndjson"):
-            lines = (ROOT / "examples" / name).read_bytes().splitlines(keepends=True)[: N_DOCUMENTS // 2]
-            answer = self.client.post(
-                f"/v1/corpora/{corpus_id}/documents",
-                content=b"".join(lines),
-                headers={"Content-Type": "application/x-ndjson"},
-            )
-            assert answer.json()["accepted"] == len(lines), answer.text
-        return corpus_id
+        return self.client.get(path)
 
     def flood(self, n_calls: int) -> None:
         """Send calls for workers from a process of its own, however many wait already."""

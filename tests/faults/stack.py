@@ -25,8 +25,7 @@ JOB = {
     "seed": 7,
     "hyperparameters": {"n_topics": 16, "n_start": 3},
 }
-# The first chain is still at work when a worker that was just started has loaded its kernels for the second.
-TWO_CHAINS = {"chains": 2, "sweeps": 5_000}
+TWO_CHAINS = {"chains": 2, "sweeps": 1_500}  # the first is still at work when the second is too, of warm workers
 GRAIN_OF_LOCKS = 0.02  # seconds: longer than a transaction of another process takes
 MID_JOB = 25  # sweeps, saved, at which a fault comes
 
@@ -60,7 +59,7 @@ class Stack(Service):
         """Start all there is, and upload the corpus."""
         db.migrate(self.server.url)
         self.heal()
-        self.corpus_id = self.upload()
+        self.corpus_id = self.client.upload_sample()
 
     def heal(self) -> None:
         """Start again what a fault ended, and cancel what a failed test left running."""
@@ -74,6 +73,17 @@ class Stack(Service):
     def submit(self, **fields: Any) -> str:
         """Queue a job; its id."""
         return str(self.post("/v1/jobs", **{**JOB, "corpus_id": self.corpus_id, **fields})["id"])
+
+    def warm_up(self) -> None:
+        """Let each worker take a chain and load its kernels for it, so that they keep step afterwards."""
+        job_id = self.submit(chains=2)
+
+        def both_are_at_it() -> bool:
+            tokens = [unit.token for unit in self.units(job_id) if unit.token]
+            return len({pid_of(token) for token in tokens}) == len(self.workers)
+
+        wait_for(both_are_at_it, "each worker has a chain")
+        assert self.wait_for_end(job_id)["status"] == "succeeded"
 
     def wait_for_end(self, job_id: str) -> Any:
         """The job, once it has ended."""

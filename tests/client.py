@@ -1,13 +1,14 @@
-"""A client of the service: what the tests of the deployed stack ask of it."""
+"""A client of the service: what tests of running services ask of it."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import httpx2
 
-from tests.deployment.image import ROOT
-from tests.waits import PATIENCE, REQUEST_SECONDS, wait_for
+from tests.waits import REQUEST_SECONDS, wait_for
 
+ROOT = Path(__file__).resolve().parent.parent
 N_LINES = 150  # of each file of the sample
 JOB = {"chains": 2, "seed": 7, "hyperparameters": {"n_topics": 8, "n_start": 3}}
 OVER = ("succeeded", "failed", "cancelled")
@@ -68,14 +69,18 @@ class Client:
         """How many sweeps of the job are saved."""
         return int(self.job(job_id)["progress"]["sweeps_done"])
 
-    def wait_until_succeeded(self, job_id: str, seconds: float = PATIENCE) -> Any:
-        """The job, once it has ended: well."""
+    def wait_until_ended(self, job_id: str) -> Any:
+        """The job, once it has ended."""
 
         def ended() -> Any:
             job = self.job(job_id)
             return job if job["status"] in OVER else None
 
-        job = wait_for(ended, f"job {job_id} ends", seconds)
+        return wait_for(ended, f"job {job_id} ends")
+
+    def wait_until_succeeded(self, job_id: str) -> Any:
+        """The job, once it has ended: well."""
+        job = self.wait_until_ended(job_id)
         assert (job["status"], job["error"]) == ("succeeded", None)
         return job
 
