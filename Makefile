@@ -19,7 +19,7 @@ test: .venv/tested  ## everything but slow statistics and benchmarks
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	NEWFOUND_DATA_FOLDER=data $(BIN)/newfound compile  # where tests look for the kernels
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 test-slow: .venv/tested  ## statistics and crash loops that take minutes
 	$(BIN)/python -m pytest -m slow

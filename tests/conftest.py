@@ -42,6 +42,31 @@ hypothesis.settings.load_profile("any machine")
 
 numbers = itertools.count()
 
+# The files that take longest. They come first, so that no process of pytest-xdist is left alone with one in the end.
+LONGEST_FIRST = [
+    ROOT / "tests" / file
+    for file in (
+        "faults/test_workers.py",
+        "test_end_to_end.py",
+        "faults/test_brokers.py",
+        "deployment/test_processes.py",
+        "faults/test_crash_loop.py",
+        "faults/test_controls.py",
+        "faults/test_databases.py",
+        "faults/test_fairness.py",
+        "faults/test_saves.py",
+        "app/core/test_lifecycle_machine.py",
+        "test_interruption.py",
+    )
+]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the longest files first; the others stay in their order."""
+    assert all(file.exists() for file in LONGEST_FIRST), "a file of LONGEST_FIRST has another name now"
+    ranks = {file: rank for rank, file in enumerate(LONGEST_FIRST)}
+    items.sort(key=lambda item: ranks.get(item.path, len(ranks)))
+
 
 @pytest.fixture(autouse=True)
 def own_umask() -> Iterator[None]:

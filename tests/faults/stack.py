@@ -13,7 +13,7 @@ from app.core import db
 from app.core.tables import Checkpoint, Draw, Job, Unit
 from tests.faults.programs import Program
 from tests.faults.service import LEASE_SECONDS, Service
-from tests.waits import wait_for
+from tests.waits import PATIENCE, wait_for
 
 __all__ = ["JOB", "LEASE_SECONDS", "SWEEPS", "TWO_CHAINS", "Held", "Report", "Stack", "rounded"]
 
@@ -172,6 +172,12 @@ class Stack(Service):
         """Set back the time at which each ready unit was sent, in place of half a minute's wait."""
         with self.database.sessions.begin() as session:
             session.execute(update(Unit).where(Unit.status == "ready").values(lease_until=Unit.lease_until - 60.0))
+
+    def prolong_lease(self, job_id: str) -> None:
+        """Let nobody take the job's chain from the leg that holds it, until that leg renews its lease."""
+        with self.database.sessions.begin() as session:
+            held = (Unit.job_id == job_id, Unit.status == "running")
+            session.execute(update(Unit).where(*held).values(lease_until=Unit.lease_until + PATIENCE))
 
     def freeze_outside_a_transaction(self, worker: Program, job_id: str) -> None:
         """SIGSTOP a worker at a moment when it holds no lock of the database.

@@ -85,8 +85,9 @@ def test_a_worker_stopped_past_its_lease_writes_nothing_when_it_wakes(stack: Sta
     takeover = stack.takeover_seconds(held, fault)
     second = stack.holder(job_id)
     assert second is not first
-    # The other one is stopped too, within its lease, so that each write would be the woken one's.
+    # The other one is stopped too, under a lease that does not end, so that each write would be the woken one's.
     stack.freeze_outside_a_transaction(second, job_id)
+    stack.prolong_lease(job_id)
     before = rows(stack, job_id)
     first.thaw()
     time.sleep(LEASE_SECONDS / 2)
@@ -123,7 +124,7 @@ def test_sigterm_ends_a_worker_in_seconds_and_nothing_is_lost(stack: Stack, repo
     worker.start()
     assert code == 0
     assert seconds < QUICK_EXIT * slowness()
-    assert takeover < LEASE_SECONDS  # the lease was given back, not waited for
+    assert takeover < LEASE_SECONDS * slowness()  # the lease was given back, not waited for
     assert stack.unit(job_id).attempts <= 1  # a leg that left in peace is no attempt that failed
     report(takeover_seconds=rounded(takeover), exit_seconds=rounded(seconds), sweeps_lost=0)
     stack.check(job_id)
