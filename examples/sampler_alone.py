@@ -3,9 +3,9 @@
 The first run compiles the sampler, for a minute. The paper's topic model makes chains in the same way; its answer is
 what one chain kept, `sampler.answers.consensus.consensus_of(corpus, state.tally)`:
 
-    state = sampler.lbpl_ntm.chain.start(corpus, Hyperparameters(), seed=1, chain=0)
-    draw = sampler.lbpl_ntm.chain.sweep(corpus, Hyperparameters(), state)  # some hundred times; then, after each sweep,
-    sampler.lbpl_ntm.chain.keep(corpus, state)
+    state = lbpl_ntm.start(corpus, Hyperparameters(), seed=1, chain=0)
+    draw = lbpl_ntm.sweep(corpus, Hyperparameters(), state)  # some hundred times; then, after each sweep,
+    lbpl_ntm.keep(corpus, state)
 """
 
 import csv
