@@ -116,13 +116,13 @@ class Stack(Service):
     def reach(self, job_id: str) -> list[Held]:
         """Wait until each chain has saved so many sweeps and is at work; the chains as they are then."""
 
-        def reached() -> bool:
-            units = self.units(job_id)
+        def reached() -> list[Held] | None:
+            held, units = self.held(job_id), self.units(job_id)
             assert all(unit.status != "done" for unit in units), "the job was over before the fault"
-            return all(unit.n_sweeps >= MID_JOB and unit.status == "running" for unit in units)
+            are_at_work = all(unit.token is not None and unit.n_sweeps >= MID_JOB for unit in held)
+            return held if units and are_at_work else None
 
-        wait_for(reached, f"job {job_id} reaches {MID_JOB} sweeps")
-        return self.held(job_id)
+        return wait_for(reached, f"job {job_id} reaches {MID_JOB} sweeps")
 
     def held(self, job_id: str) -> list[Held]:
         """The chains of the job as they are now."""
@@ -163,15 +163,23 @@ class Stack(Service):
         return time.monotonic() - since
 
     def progress_seconds(self, job_id: str, since: float, than: int | None = None) -> float:
-        """Seconds from a moment until more sweeps are saved than there are now, or than there were."""
+        """Seconds from a moment until more sweeps are saved than there are now, or than there were.
+
+        The job may have ended by then: a busy machine lets this process look when it likes.
+        """
         before = self.sweeps(job_id) if than is None else than
-        wait_for(lambda: self.sweeps(job_id) > before, f"job {job_id} goes on")
+        wait_for(lambda: self.sweeps(job_id) > before or self.has_ended(job_id), f"job {job_id} goes on")
         return time.monotonic() - since
 
     def age_messages(self) -> None:
         """Set back the time at which each ready unit was sent, in place of half a minute's wait."""
         with self.database.sessions.begin() as session:
             session.execute(update(Unit).where(Unit.status == "ready").values(lease_until=Unit.lease_until - 60.0))
+
+    def is_held_by(self, token: str | None, job_id: str) -> bool:
+        """Whether the job's first chain is with the leg of this token, or has been done meanwhile."""
+        unit = self.unit(job_id)
+        return unit.token == token or unit.status == "done"
 
     def prolong_lease(self, job_id: str) -> None:
         """Let nobody take the job's chain from the leg that holds it, until that leg renews its lease."""

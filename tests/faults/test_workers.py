@@ -67,7 +67,7 @@ def test_kill_of_the_api(stack: Stack, report: Report) -> None:
     [held] = stack.reach(job_id)
     stack.api.kill()
     progress = stack.progress_seconds(job_id, time.monotonic())  # nobody needs the API
-    assert stack.unit(job_id).token == held.token
+    assert stack.is_held_by(held.token, job_id)
     began = time.monotonic()
     stack.api.start()
     stack.wait_until_up()
