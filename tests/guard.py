@@ -101,6 +101,8 @@ def guard(pid: int, mark: str) -> None:
 def main() -> None:
     """Go on in a child, that is nobody's child then: tests count their own."""
     if os.fork() == 0:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)  # whoever ends all that is Python ends the tests, not their guard
         silent = os.open(os.devnull, os.O_RDWR)
         for stream in range(3):  # whoever reads what the tests say does not wait for the guard
             os.dup2(silent, stream)

@@ -165,10 +165,15 @@ class Stack(Service):
     def progress_seconds(self, job_id: str, since: float, than: int | None = None) -> float:
         """Seconds from a moment until more sweeps are saved than there are now, or than there were.
 
-        The job may have ended by then: a busy machine lets this process look when it likes.
+        Its chains may be done by then: a busy machine lets this process look when it likes.
         """
         before = self.sweeps(job_id) if than is None else than
-        wait_for(lambda: self.sweeps(job_id) > before or self.has_ended(job_id), f"job {job_id} goes on")
+
+        def has_gone_on() -> bool:
+            units = self.units(job_id)
+            return sum(unit.n_sweeps for unit in units) > before or all(unit.status == "done" for unit in units)
+
+        wait_for(has_gone_on, f"job {job_id} goes on")
         return time.monotonic() - since
 
     def age_messages(self) -> None:

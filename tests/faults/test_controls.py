@@ -53,7 +53,7 @@ def test_an_extended_job_ends_as_one_that_was_submitted_with_all_sweeps(stack: S
     before = stack.outcome(job_id)
     asked = time.monotonic()
     assert stack.post(f"/v1/jobs/{job_id}/extend", sweeps=SWEEPS - SWEEPS // 2)["status"] == "succeeded"
-    progress = stack.progress_seconds(job_id, asked)
+    progress = stack.progress_seconds(job_id, asked, than=SWEEPS // 2)
     wait_for(lambda: stack.get(f"/v1/jobs/{job_id}")["extension"]["status"] == "succeeded", "the extension ends")
     report(takeover_seconds=rounded(progress), sweeps_lost=0)
     stack.check(job_id)
