@@ -76,6 +76,7 @@ def test_nothing_that_tests_start_outlives_them(
             stdout=output,
             stderr=output,
             start_new_session=True,
+            preexec_fn=heed_interrupts,
         )
     wait_for(lambda: told.exists() or tests.poll() is not None, "the test runs")
     assert tests.poll() is None, log.read_text()
@@ -90,6 +91,11 @@ def test_nothing_that_tests_start_outlives_them(
     tests.wait()
     wait_for(lambda: not any(is_there(process) for process in processes), "all is gone", SOON)
     wait_for(lambda: guard.folders(started["mark"]) == [], "no folder is left", SOON)
+
+
+def heed_interrupts() -> None:
+    """Let Ctrl-C end the process: what a script starts in the background inherits that it is ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def is_there(process: psutil.Process) -> bool:

@@ -113,8 +113,8 @@ def test_of_a_large_corpus_only_a_frequency_above_its_number_of_documents_is_ref
 @pytest.mark.parametrize(
     ("labels", "frequency", "reason"),
     [
-        ([], 1, "holds no documents"),
-        (["physics"] * 4, 1, "holds no unlabeled documents"),
+        ([], 1, "has no documents"),
+        (["physics"] * 4, 1, "has no unlabeled documents"),
         ([None] * 4, 5, "min_document_frequency (now 5)"),
         ([None] * 4, 4, None),
         (["physics"] * 3 + [None], 1, None),

@@ -167,11 +167,12 @@ def test_a_compiler_that_fails_or_never_ends_keeps_no_worker_from_its_jobs(
 ) -> None:
     monkeypatch.setattr(kernel_cache, "LONGEST_SECONDS", seconds)
     monkeypatch.setattr(kernel_cache, "COMPILE", ["sleep", "3600"] if seconds < 1 else ["false"])
+    before = set(psutil.Process().children())  # servers that other tests have started
     compile_first(settings, lambda: None)
     assert [record.message for record in caplog.records if record.levelname == "WARNING"] == [
         "the kernels were not compiled ahead of time; jobs compile those that they need"
     ]
-    assert psutil.Process().children() == []
+    assert set(psutil.Process().children()) <= before
 
 
 def test_the_compiler_ends_with_the_worker_that_started_it(settings: Settings) -> None:
