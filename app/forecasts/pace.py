@@ -12,12 +12,12 @@ from sqlalchemy.orm import Session
 
 from app.core.kinds import UNIT_KINDS
 from app.core.tables import Job, Unit
+from app.forecasts.completion import REUSED
 from app.forecasts.corpus_sizes import sizes_of
 from app.forecasts.forecast import forecast
 
 N_JOBS = 3  # whose paces a job is expected to have
 N_LOOKED_AT, N_KEPT = 50, 12  # of the newest jobs; of those that have succeeded, of each model
-REUSED = 0.25  # of the time that is due: a shared kind that took less had nothing to do
 LIMITS = (0.1, 20.0)
 FRESH_SECONDS = 30.0  # for so long they are not looked at again
 
