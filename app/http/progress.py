@@ -149,9 +149,7 @@ def progress(job: Job, part: Part, around: Situation) -> Progress:
     chains = sorted((unit for unit in part.units if unit.kind == UnitKind.CHAIN), key=lambda unit: unit.chain or 0)
     furthest = max(chains, key=lambda unit: unit.n_sweeps, default=None)
     at = "done" if is_done else stage(part.units)
-    stepwise = next(
-        (unit for unit in part.units if UNIT_KINDS[unit.kind].stage == at and UNIT_KINDS[unit.kind].is_stepwise), None
-    )
+    stepwise = next((unit for unit in part.units if is_stepwise_at(unit, at)), None)
     states = [unit_state(unit, job, part, around) for unit in part.units]
     paces = expected_paces(around.shown, job.settings["model"], part.expected.job_seconds)
     run = completion.Run(states, part.expected.works, encode_share(job.settings), paces)
@@ -213,9 +211,10 @@ def stage(units: Iterable[Unit]) -> Stage:
     return first_stage(unfinished)
 
 
-def is_stepwise(unit: Unit) -> bool:
-    """Whether the parts of a unit are steps."""
-    return UNIT_KINDS[unit.kind].is_stepwise
+def is_stepwise_at(unit: Unit, stage: Stage) -> bool:
+    """Whether the unit works at this stage, and its parts are steps."""
+    facts = UNIT_KINDS[unit.kind]
+    return facts.is_stepwise and facts.stage == stage
 
 
 def first_stage(unfinished: Container[str]) -> Stage:

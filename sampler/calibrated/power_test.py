@@ -15,7 +15,6 @@ from sampler.calibrated.steps import Arrays, Calibration
 from sampler.corpus import NO_CATEGORY, UNLABELED, Array, Corpus
 from sampler.numerics.threads import Threads
 
-FEWEST_KNOWN = 2  # with fewer no category is left that says how fine to be
 POWER_SWEEPS, POWER_BURN_IN = 20, 5  # of the one chain
 SEEN = 0.5  # Jaccard index from which on a draw has the hidden category
 
