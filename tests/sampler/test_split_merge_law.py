@@ -17,10 +17,8 @@ from sampler.lbpl_ntm.blocked.split_merge import attempt
 from sampler.lbpl_ntm.concentrations import Concentrations
 from sampler.numerics.streams import branch, uniform
 from tests.sampler import exact, harness, mutants
+from tests.sampler.enumerated import ALPHA, CONSTANTS, GAMMA
 from tests.sampler.split_merge_harness import N_SLOTS, ascending, setting
-
-CONSTANTS = exact.Constants(n_topics=2, zeta=0.6, beta=0.3)
-ALPHA, GAMMA = 1.1, 0.8
 
 N_SWEEPS = 60_000  # about 25 microseconds each
 
