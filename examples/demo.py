@@ -33,6 +33,9 @@ DATA = HERE.parent / "data" / "demo"
 JOB = {"seed": 1}  # all else has a default
 SAMPLES = 2  # documents shown of each new category
 TOP_WORDS = 5
+# For an answer. An upload may wait a minute for the database before the service refuses it, and a slow machine whose
+# processors compile kernels needs many times what a quiet one does. No answer in ten minutes is none: the API hangs.
+ANSWER_SECONDS = 600.0
 
 console = Console(highlight=False)
 
@@ -44,13 +47,15 @@ class Client:
         self.address = address
 
     def call(self, method: str, path: str, body: bytes | None = None, kind: str = "application/json") -> Any:
-        """The JSON answer to a request. Raises RuntimeError with the problem if it is refused."""
+        """The JSON answer to a request. Raises RuntimeError with the problem if it is refused, or is not answered."""
         request = urllib.request.Request(self.address + path, body, {"Content-Type": kind}, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=60) as response:
+            with urllib.request.urlopen(request, timeout=ANSWER_SECONDS) as response:
                 return json.load(response)
         except urllib.error.HTTPError as error:
             raise RuntimeError(f"{method} {path}: {error.read().decode()}") from error
+        except OSError as error:
+            raise RuntimeError(f"{method} {path} was not answered: {error}") from error
 
     def post(self, path: str, **fields: Any) -> Any:
         """The answer to a JSON body."""

@@ -16,7 +16,7 @@ from scipy.optimize import isotonic_regression
 
 from sampler.calibrated.bags import Rows, WordBags, tf_idf
 from sampler.calibrated.logistic_loss import predict
-from sampler.calibrated.logistic_regression import Targets, cross_fit, fit, folds, no_weights, with_indicators
+from sampler.calibrated.logistic_regression import RegressionTask, cross_fit, fit, folds, no_weights, with_indicators
 from sampler.corpus import UNLABELED, Array
 from sampler.hyperparameters import CalibratedHyperparameters
 from sampler.numerics.streams import Step, chosen
@@ -50,13 +50,13 @@ def propensity(
     trained = trained_on(is_labeled, bags.is_empty, hyperparameters.sample_size, seed)
     target = np.where(is_labeled, labels, n_known)
     weights = no_weights(rows, n_known + 1, hyperparameters.n_folds)
-    which_label = Targets(target, n_known + 1, trained, hyperparameters.known_penalty, 0.0)
+    which_label = RegressionTask(target, n_known + 1, trained, hyperparameters.known_penalty, 0.0)
     unlabeled = cross_fit(rows, which_label, fold, weights, threads)[:, n_known].astype(np.float64)
     labeled = label_chances(1.0 - unlabeled, is_labeled, ~bags.is_empty)
     rate = labeling_rate(labeled[~bags.is_empty], is_labeled[~bags.is_empty])
     known = np.minimum(labeled / rate, MOST_SURE)
     known = known * (1.0 - rate) / (1.0 - known * rate)
-    which_category = Targets(
+    which_category = RegressionTask(
         labels, n_known, trained & is_labeled, hyperparameters.category_penalty, hyperparameters.balance
     )
     return Propensity(
@@ -66,7 +66,7 @@ def propensity(
     )
 
 
-def among_known(rows: Rows, which_category: Targets, threads: Threads) -> Array:
+def among_known(rows: Rows, which_category: RegressionTask, threads: Threads) -> Array:
     """int64[D]: which known category it is, if it is one, as the labeled documents have it."""
     weights = no_weights(rows, which_category.n_targets, 1)[0]
     fit(rows, which_category.examples(np.flatnonzero(which_category.trained)), weights, threads.stop)

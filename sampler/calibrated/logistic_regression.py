@@ -29,7 +29,7 @@ TOLERANCE = 3e-4  # relative gain of an iteration below which the fit is done
 MAX_HALVINGS = 12
 
 
-class Targets(NamedTuple):
+class RegressionTask(NamedTuple):
     """What a regression is to find out about documents; those that are `trained` have an answer to learn from."""
 
     target: Array  # int[D], below n_targets for documents that are trained; of others it is not read
@@ -72,17 +72,17 @@ def no_weights(rows: Rows, n_targets: int, n_folds: int) -> Array:
     return simd.aligned((n_folds, rows.n_columns + 1, padded(n_targets)), np.float32)
 
 
-def cross_fit(rows: Rows, targets: Targets, fold: Array, weights: Array, threads: Threads) -> Array:
+def cross_fit(rows: Rows, task: RegressionTask, fold: Array, weights: Array, threads: Threads) -> Array:
     """float32[D, T]: probabilities of the targets, each document's by the fit that left out its fold.
 
     The fits begin at `weights` (see `no_weights`) and leave theirs there: those of another fit with the same folds save
     time.
     """
-    probabilities = np.zeros((fold.size, targets.n_targets), np.float32)
+    probabilities = np.zeros((fold.size, task.n_targets), np.float32)
 
     def fit_fold(thread: int, first: int, end: int) -> None:
         for f in range(first, end):
-            examples = targets.examples(np.flatnonzero(targets.trained & (fold != f)))
+            examples = task.examples(np.flatnonzero(task.trained & (fold != f)))
             fit(rows, examples, weights[f], threads.stop)
             predict(rows, np.flatnonzero(fold == f), weights[f], probabilities, threads.stop)
 

@@ -13,7 +13,7 @@ from scipy.optimize import minimize_scalar
 
 from sampler.answers.consensus import Consensus, index_categories
 from sampler.calibrated.bags import WordBags, tf_idf
-from sampler.calibrated.logistic_regression import Targets, cross_fit, folds, no_weights
+from sampler.calibrated.logistic_regression import RegressionTask, cross_fit, folds, no_weights
 from sampler.corpus import NO_CATEGORY, UNLABELED, Array
 from sampler.hyperparameters import CalibratedHyperparameters
 from sampler.numerics.streams import Step, chosen
@@ -50,10 +50,10 @@ def refine(
     weights = no_weights(rows, n_categories, hyperparameters.n_folds)
     for number in range(1, max(hyperparameters.n_refinements, 1) + 1):
         is_told = trained & (category != NO_CATEGORY)
-        targets = Targets(
+        task = RegressionTask(
             category, n_categories, is_told, hyperparameters.category_penalty, hyperparameters.balance
         )  # fmt: skip
-        probability = cross_fit(rows, targets, fold, weights, threads)
+        probability = cross_fit(rows, task, fold, weights, threads)
         if number <= hyperparameters.n_refinements:
             category = np.where(is_labeled, labels, probability.argmax(axis=1))
     probability[~has_words] = 0.0

@@ -142,7 +142,7 @@ def draws_below(below, bound, n):
     return np.int64(0) if bound <= 0 else np.int64(n) if bound >= 2**32 else np.int64(below)
 
 
-class Targets(NamedTuple):
+class RemainingWeights(NamedTuple):
     """The weights[first:size] without the one taken, and what else there is of `mass`."""
 
     weights: Array  # float32
@@ -153,15 +153,15 @@ class Targets(NamedTuple):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def throw_draws(n, targets, key, position, out):
-    """Throw n draws of 32 bits upon the targets.
+def throw_draws(n, remaining, key, position, out):
+    """Throw n draws of 32 bits upon the weights that remain and the rest of their mass.
 
     The bounds between weights are whole numbers of 2^-32 parts, dithered by one uniform: each draw alone has exactly
     its law, and that the draws share the dither changes their joint law by less than n^2 2^-64.
     Helpers get numbers, never an array: numba would count a reference for each call, which takes longer than the rest.
     One piece, though it is long: eight draws, bounds and counts side by side are what keeps them in registers.
     """
-    weights, first, size, taken, mass = targets
+    weights, first, size, taken, mass = remaining
     dither = uniform(key, position)
     draws_key = random_bits(key, position + 1)
     last = size - 1
@@ -232,7 +232,7 @@ def multinomial(n, weights, size, total, key, position, out):
         mass = 0.0
         for j in range(first, size):
             mass += weight_if(weights[j], j, size, taken)
-    position = throw_draws(left, Targets(weights, first, size, taken, mass + rest), key, position, out)
+    position = throw_draws(left, RemainingWeights(weights, first, size, taken, mass + rest), key, position, out)
     if taken != NO_WEIGHT:
         out[taken] = heavy
     return position

@@ -5,7 +5,7 @@ import pytest
 
 from sampler.corpus import Corpus
 from sampler.hyperparameters import Hyperparameters
-from tests.sampler import harness
+from tests.sampler import harness, kernels
 
 
 @pytest.fixture(scope="session")
@@ -22,6 +22,4 @@ def corpus() -> Corpus:
 @pytest.fixture(scope="session")
 def hyperparameters() -> Hyperparameters:
     """Concentrations large enough for categories to be born and to die in every few sweeps."""
-    return Hyperparameters(
-        n_topics=5, gamma_shape=2, gamma_scale=1.0, alpha_shape=2, alpha_scale=0.5, zeta=0.5, beta=0.2, n_start=2
-    )
+    return kernels.USUAL

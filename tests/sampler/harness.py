@@ -59,10 +59,11 @@ def recount(corpus: Corpus, assignments: Assignments, n_topics: int, without: Se
     )
 
 
-def assert_equal_arrays(left: Counts | Assignments, right: Counts | Assignments) -> None:
-    """Same values, same types, field by field."""
-    for name in left._fields:
-        a, b = getattr(left, name), getattr(right, name)
+def assert_equal_arrays(left: Mapping[str, Array], right: Mapping[str, Array]) -> None:
+    """Same names, values and types."""
+    assert left.keys() == right.keys()
+    for name, a in left.items():
+        b = right[name]
         np.testing.assert_array_equal(a, b, err_msg=name)
         assert a.dtype == b.dtype and a.shape == b.shape, name
 

@@ -13,28 +13,15 @@ import numpy as np
 import pytest
 
 from sampler.corpus import UNLABELED, Array, Corpus
-from sampler.hyperparameters import Hyperparameters
 from sampler.lbpl_ntm import chain
 from sampler.lbpl_ntm.blocked import sweep as blocked_sweep
 from sampler.lbpl_ntm.blocked.arrays import FIXED_POINT
 from sampler.lbpl_ntm.blocked.state import BlockedState
 from sampler.lbpl_ntm.blocked.sweep import Sweep
 from sampler.numerics.threads import Threads
-from tests.sampler import blocked_harness, exact, harness
+from tests.sampler import blocked_harness, enumerated, exact, harness
+from tests.sampler.enumerated import ALPHA, CONSTANTS, GAMMA, HYPERPARAMETERS, full
 
-CONSTANTS = exact.Constants(n_topics=2, zeta=0.6, beta=0.3)
-ALPHA, GAMMA = 1.1, 0.8
-ALPHA_PRIOR, GAMMA_PRIOR = exact.Prior(2.0, 0.5), exact.Prior(2.0, 0.5)
-HYPERPARAMETERS = Hyperparameters(
-    n_topics=CONSTANTS.n_topics,
-    zeta=CONSTANTS.zeta,
-    beta=CONSTANTS.beta,
-    alpha_shape=ALPHA_PRIOR.shape,
-    alpha_scale=ALPHA_PRIOR.scale,
-    gamma_shape=GAMMA_PRIOR.shape,
-    gamma_scale=GAMMA_PRIOR.scale,
-    n_start=1,
-)
 N_SWEEPS, N_SWEEPS_SLOW = 3_000, 60_000  # about a millisecond each
 
 View = tuple[Hashable, ...]
@@ -97,13 +84,7 @@ def views(corpus: Corpus, posterior: dict[exact.Configuration, float]) -> dict[V
 @cache
 def at_fixed_concentrations(name: str) -> dict[View, float]:
     """The posterior of views given alpha and gamma."""
-    return views(harness.TINY[name], exact.posterior(harness.TINY[name], ALPHA, GAMMA, CONSTANTS))
-
-
-@cache
-def full(name: str) -> exact.Full:
-    """The posterior with the concentrations integrated out."""
-    return exact.full_posterior(harness.TINY[name], ALPHA_PRIOR, GAMMA_PRIOR, CONSTANTS)
+    return views(harness.TINY[name], enumerated.at_fixed_concentrations(name))
 
 
 def run(corpus: Corpus, n_sweeps: int, seed: int, concentrations: bool) -> tuple[list[View], Array]:

@@ -22,22 +22,12 @@ from sampler.lbpl_ntm.blocked.arrays import FIXED_POINT
 from sampler.lbpl_ntm.blocked.state import BlockedState
 from sampler.lbpl_ntm.blocked.sweep import Sweep
 from sampler.numerics.threads import Threads
-from tests.sampler import blocked_harness, harness
+from tests.sampler import blocked_harness, geweke
+from tests.sampler.geweke import CORPORA, HYPERPARAMETERS, N_BROKEN, N_MARGINAL, N_SUCCESSIVE
 
-HYPERPARAMETERS = Hyperparameters(
-    n_topics=3, gamma_shape=2, gamma_scale=0.5, alpha_shape=2, alpha_scale=0.5, zeta=0.6, beta=0.4, n_start=1
-)
 FEW_TABLES = replace(HYPERPARAMETERS, alpha_scale=0.1, zeta=0.3)  # whole documents move
-CORPORA = {
-    "labeled documents": harness.corpus_of([[0] * 3, [0] * 4, [], [0] * 3, [0] * 2, [0]], [0, -1, -1, -1, 1, 0], 4, 2),
-    "long documents": harness.corpus_of([[0] * 8, [0] * 8, [0] * 6, [0] * 6], [0, -1, -1, -1], 4, 1),
-    "none labeled": harness.corpus_of([[0] * 4, [0] * 3, [0]], [-1, -1, -1], 4, 0),
-    "longer documents": harness.corpus_of([[0] * 30, [0] * 25, [0] * 12], [-1, 0, -1], 6, 1),
-}
 N_FUNCTIONS = 28
-N_QUICK, N_MARGINAL_QUICK = 4_000, 8_000  # sweeps of about half a millisecond, the first tenth is left out; draws
-N_SUCCESSIVE, N_MARGINAL = 100_000, 40_000
-N_BROKEN = 20_000  # sweeps that show the power of the test
+N_QUICK, N_MARGINAL_QUICK = 4_000, 8_000  # sweeps of about half a millisecond; draws
 
 
 def functions(
@@ -125,20 +115,9 @@ def successive(corpus: Corpus, hyperparameters: Hyperparameters, n_sweeps: int, 
 
 
 def worst_z(name: str, hyperparameters: Hyperparameters, n_sweeps: int, n_draws: int, seed: int) -> tuple[float, float]:
-    """The largest difference of means in standard errors, and what it stays below with probability 0.999.
-
-    The successive road's error is that of its 50 batch means (of 72 sweeps or more, beyond the chain's memory), the
-    marginal road's that of independent draws; Student's t with 49 degrees of freedom is wider than the law of their
-    quotient. Bonferroni over the functions.
-    """
+    """See `geweke`."""
     straight = marginal(name, hyperparameters, n_draws)
-    batches = harness.batch_means(successive(CORPORA[name], hyperparameters, n_sweeps, seed))
-    error = np.sqrt(batches.var(axis=0, ddof=1) / len(batches) + straight.var(axis=0) / len(straight))
-    difference = batches.mean(axis=0) - straight.mean(axis=0)
-    moves = straight.std(axis=0) > 0  # without labels there are no words of known categories
-    np.testing.assert_allclose(difference[~moves], 0.0)
-    z = np.abs(difference[moves] / error[moves])
-    return float(z.max()), harness.t_limit(z.size)
+    return geweke.worst_z(straight, successive(CORPORA[name], hyperparameters, n_sweeps, seed))
 
 
 def test_both_roads_to_the_joint_law_agree() -> None:

@@ -1,25 +1,29 @@
 """The digest tells runs apart that went through different states, and none that did not."""
 
-import dataclasses
 import hashlib
 import struct
 from collections.abc import Callable
+from dataclasses import asdict, fields, replace
 
 import numpy as np
 import pytest
 
 from sampler.corpus import Corpus, fingerprint
 from sampler.digest import first_digest, next_digest
-from sampler.hyperparameters import Hyperparameters
+from sampler.hyperparameters import Hyperparameters, Kernel
 from sampler.lbpl_ntm import chain
+from sampler.lbpl_ntm.blocked.arrays import MIXED
+from sampler.lbpl_ntm.blocked.state import BlockedState
 from sampler.lbpl_ntm.checkpoint import dump, load
 from sampler.lbpl_ntm.collapsed.state import CollapsedState
+from sampler.lbpl_ntm.state import State
+from tests.sampler import kernels
 
-Change = Callable[[CollapsedState, Corpus], None]
+OF_ANOTHER_KERNEL = {"blocked": "category_step", "collapsed": "birth_share"}  # which a kernel cannot draw from
 
 
-def digests(corpus: Corpus, hyperparameters: Hyperparameters, seed: int = 1, index: int = 0) -> list[str]:
-    state = chain.start(corpus, hyperparameters, seed=seed, chain=index, kernel="collapsed")
+def digests(corpus: Corpus, hyperparameters: Hyperparameters, kernel: Kernel) -> list[str]:
+    state = chain.start(corpus, hyperparameters, seed=1, chain=0, kernel=kernel)
     found = [state.digest]
     for _ in range(5):
         chain.sweep(corpus, hyperparameters, state)
@@ -27,44 +31,45 @@ def digests(corpus: Corpus, hyperparameters: Hyperparameters, seed: int = 1, ind
     return found
 
 
+@pytest.mark.parametrize("kernel", kernels.NAMES)
 def test_the_digests_of_two_equal_runs_are_equal_after_each_sweep(
-    corpus: Corpus, hyperparameters: Hyperparameters
+    corpus: Corpus, hyperparameters: Hyperparameters, kernel: Kernel
 ) -> None:
-    found = digests(corpus, hyperparameters)
-    assert digests(corpus, hyperparameters) == found
+    found = digests(corpus, hyperparameters, kernel)
+    assert digests(corpus, hyperparameters, kernel) == found
     assert len(set(found)) == len(found)
 
 
+@pytest.mark.parametrize("kernel", kernels.NAMES)
 def test_everything_that_a_chain_follows_from_changes_the_digest(
-    corpus: Corpus, hyperparameters: Hyperparameters
+    corpus: Corpus, hyperparameters: Hyperparameters, kernel: Kernel
 ) -> None:
     labels = corpus.labels.copy()
     labels[0] = -1
     others = [
-        digests(corpus, hyperparameters, seed=2),
-        digests(corpus, hyperparameters, index=1),
-        digests(corpus._replace(labels=labels), hyperparameters),
-        *(
-            digests(corpus, dataclasses.replace(hyperparameters, **{field.name: changed}))
-            for field in dataclasses.fields(hyperparameters)
-            if field.name != "birth_share"  # of the blocked kernel
-            for changed in [other_value(getattr(hyperparameters, field.name))]
-        ),
+        replace(hyperparameters, **{field.name: other_value(getattr(hyperparameters, field.name))})
+        for field in fields(hyperparameters)
+        if field.name != OF_ANOTHER_KERNEL[kernel]
     ]
-    firsts = [found[0] for found in [digests(corpus, hyperparameters), *others]]
-    assert len(set(firsts)) == len(firsts)
-    blocked, births = (
-        chain.start(corpus, dataclasses.replace(hyperparameters, birth_share=share), 1, 0, "blocked").digest
-        for share in (0.0, 0.5)
-    )
-    assert blocked != births
+    states = [
+        chain.start(corpus, hyperparameters, seed=1, chain=0, kernel=kernel),
+        chain.start(corpus, hyperparameters, seed=2, chain=0, kernel=kernel),
+        chain.start(corpus, hyperparameters, seed=1, chain=1, kernel=kernel),
+        chain.start(corpus._replace(labels=labels), hyperparameters, seed=1, chain=0, kernel=kernel),
+        *(chain.start(corpus, other, seed=1, chain=0, kernel=kernel) for other in others),
+    ]
+    assert len({state.digest for state in states}) == len(states)
+
+
+def other_value(value: str | float) -> str | float:
+    return "as_printed" if isinstance(value, str) else value + 1
 
 
 def test_two_kernels_have_different_digests_from_the_outset(corpus: Corpus, hyperparameters: Hyperparameters) -> None:
-    given = {"corpus": fingerprint(corpus), "seed": 1, "chain": 0, **dataclasses.asdict(hyperparameters)}
-    collapsed, blocked = (first_digest({**given, "kernel": kernel}) for kernel in ("collapsed", "blocked"))
-    assert collapsed == digests(corpus, hyperparameters)[0]
-    assert blocked != collapsed
+    given = {"corpus": fingerprint(corpus), "seed": 1, "chain": 0, **asdict(hyperparameters)}
+    expected = [first_digest({**given, "kernel": kernel}) for kernel in kernels.NAMES]
+    assert [digests(corpus, hyperparameters, kernel)[0] for kernel in kernels.NAMES] == expected
+    assert len(set(expected)) == len(expected)
 
 
 def test_the_digest_of_an_array_is_that_of_its_bytes_in_order() -> None:
@@ -74,37 +79,85 @@ def test_the_digest_of_an_array_is_that_of_its_bytes_in_order() -> None:
         assert next_digest("before", [view], 0.5, 2.0) == expected
 
 
-def other_value(value: object) -> object:
-    if isinstance(value, str):
-        return "as_printed"
-    return value + 1 if isinstance(value, int | float) else None
-
-
-def move_a_topic(state: CollapsedState, corpus: Corpus) -> None:
+def move_a_topic(state: CollapsedState) -> None:
     state.assignments.topic[3] = (state.assignments.topic[3] + 1) % 5
 
 
-def move_a_table(state: CollapsedState, corpus: Corpus) -> None:
+def move_a_table(state: CollapsedState) -> None:
     slots = np.flatnonzero(state.counts.table_tokens)
     state.assignments.category[slots[-1]] += 1
 
 
-def nudge_alpha(state: CollapsedState, corpus: Corpus) -> None:
+def move_a_document(state: BlockedState) -> None:
+    u = np.flatnonzero(state.placements.whole != MIXED)[0]
+    state.placements.whole[u] += 1
+
+
+def move_a_token(state: BlockedState) -> None:
+    u = np.flatnonzero(state.placements.whole == MIXED)[-1]
+    state.placements.token[state.bags.first_token[u + 1] - 1] += 1
+
+
+def add_a_table(state: BlockedState) -> None:
+    state.counts.category_tables[0] += 1
+
+
+def move_a_seat(state: BlockedState) -> None:
+    state.counts.log_seats[0] += 1
+
+
+def move_a_topic_of_a_word(state: BlockedState) -> None:
+    state.counts.word_topics.topic[5, 0] += 1
+
+
+def move_a_token_of_a_word(state: BlockedState) -> None:
+    state.counts.word_topics.tokens[5, 0] += 1
+
+
+def move_a_topic_of_a_category(state: BlockedState) -> None:
+    state.counts.category_topic[0, 1] += 1
+
+
+def nudge_alpha(state: State) -> None:
     state.alpha = float(np.nextafter(state.alpha, 9.0))
 
 
-@pytest.mark.parametrize("change", [move_a_topic, move_a_table, nudge_alpha])
+def nudge_gamma(state: State) -> None:
+    state.gamma = float(np.nextafter(state.gamma, 9.0))
+
+
+OF_ANY: list[Callable] = [nudge_alpha, nudge_gamma]
+CHANGES: dict[str, list[Callable]] = {
+    "collapsed": [move_a_topic, move_a_table, *OF_ANY],
+    "blocked": [
+        move_a_document,
+        move_a_token,
+        add_a_table,
+        move_a_seat,
+        move_a_topic_of_a_word,
+        move_a_token_of_a_word,
+        move_a_topic_of_a_category,
+        *OF_ANY,
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("kernel", "change"), [(kernel, change) for kernel in kernels.NAMES for change in CHANGES[kernel]]
+)
 def test_a_state_that_differs_in_one_bit_leaves_another_digest(
-    corpus: Corpus, hyperparameters: Hyperparameters, change: Change
+    corpus: Corpus, hyperparameters: Hyperparameters, kernel: Kernel, change: Callable[[State], None]
 ) -> None:
-    state = chain.start(corpus, hyperparameters, seed=1, chain=0, kernel="collapsed")
-    chain.sweep(corpus, hyperparameters, state)
+    state = chain.start(corpus, hyperparameters, seed=9, chain=0, kernel=kernel)
+    for _ in range(5):
+        chain.sweep(corpus, hyperparameters, state)
     altered = load(corpus, hyperparameters, dump(corpus, state))
-    change(altered, corpus)
-    before = (state.digest, altered.digest)
-    assert before[0] == before[1]
-    after = [
-        next_digest(some.digest, some.summarize(corpus, hyperparameters).digested, some.alpha, some.gamma)
-        for some in (state, altered)
-    ]
-    assert after[0] != after[1]
+    before = next_digest_of(state, corpus, hyperparameters)
+    assert next_digest_of(altered, corpus, hyperparameters) == before
+    change(altered)
+    assert next_digest_of(altered, corpus, hyperparameters) != before
+
+
+def next_digest_of(state: State, corpus: Corpus, hyperparameters: Hyperparameters) -> str:
+    """The digest after a sweep that left this state."""
+    return next_digest(state.digest, state.summarize(corpus, hyperparameters).digested, state.alpha, state.gamma)

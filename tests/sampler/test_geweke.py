@@ -17,21 +17,10 @@ from sampler.corpus import Array, Corpus
 from sampler.hyperparameters import Hyperparameters
 from sampler.lbpl_ntm import chain, simulate
 from sampler.lbpl_ntm.collapsed import kernels
-from tests.sampler import harness, mutants
+from tests.sampler import geweke, mutants
+from tests.sampler.geweke import CORPORA, HYPERPARAMETERS, N_BROKEN, N_MARGINAL, N_SUCCESSIVE
 
 pytestmark = pytest.mark.slow
-
-HYPERPARAMETERS = Hyperparameters(
-    n_topics=3, gamma_shape=2, gamma_scale=0.5, alpha_shape=2, alpha_scale=0.5, zeta=0.6, beta=0.4, n_start=1
-)
-CORPORA = {
-    "labeled documents": harness.corpus_of([[0] * 3, [0] * 4, [], [0] * 3, [0] * 2, [0]], [0, -1, -1, -1, 1, 0], 4, 2),
-    "long documents": harness.corpus_of([[0] * 8, [0] * 8, [0] * 6, [0] * 6], [0, -1, -1, -1], 4, 1),
-    "none labeled": harness.corpus_of([[0] * 4, [0] * 3, [0]], [-1, -1, -1], 4, 0),
-}
-N_SUCCESSIVE = 100_000  # sweeps, about 250 microseconds each; the first tenth is left out
-N_MARGINAL = 40_000  # independent draws, about 200 microseconds each
-N_BROKEN = 20_000  # sweeps that show the power of the test
 
 
 @njit
@@ -107,20 +96,9 @@ def successive(corpus: Corpus, hyperparameters: Hyperparameters, n_sweeps: int, 
 
 
 def worst_z(name: str, hyperparameters: Hyperparameters, n_sweeps: int, seed: int) -> tuple[float, float]:
-    """The largest difference of means in standard errors, and what it stays below with probability 0.999.
-
-    The successive road's error is that of its 50 batch means (hundreds of sweeps each, far beyond the
-    chain's memory), the marginal road's that of independent draws; Student's t with 49 degrees of freedom
-    is wider than the law of their quotient. Bonferroni over the functions.
-    """
+    """See `geweke`. Sweeps take about 250 microseconds."""
     straight = marginal(name, replace(hyperparameters, category_step="exact"))
-    batches = harness.batch_means(successive(CORPORA[name], hyperparameters, n_sweeps, seed))
-    error = np.sqrt(batches.var(axis=0, ddof=1) / len(batches) + straight.var(axis=0) / len(straight))
-    difference = batches.mean(axis=0) - straight.mean(axis=0)
-    moves = straight.std(axis=0) > 0  # without labels there are no words of known categories
-    np.testing.assert_allclose(difference[~moves], 0.0)
-    z = np.abs(difference[moves] / error[moves])
-    return float(z.max()), harness.t_limit(z.size)
+    return geweke.worst_z(straight, successive(CORPORA[name], hyperparameters, n_sweeps, seed))
 
 
 @pytest.mark.parametrize("name", ["labeled documents", "none labeled"])

@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sampler.calibrated.bags import Rows
 from sampler.calibrated.logistic_loss import Examples, loss
 from sampler.calibrated.logistic_regression import (
-    Targets,
+    RegressionTask,
     cross_fit,
     folds,
     no_weights,
@@ -112,7 +112,7 @@ def test_a_fit_is_the_optimum_of_scikit_learn(penalty: float, balance: float, n_
     # Of two folds none is in the first: its fit learns from all documents and judges none.
     weights, fold = no_weights(rows, n_targets, 2), np.ones(N_DOCUMENTS, np.int64)
     with Threads() as threads:
-        cross_fit(rows, Targets(target, n_targets, fold == 1, penalty, balance), fold, weights, threads)
+        cross_fit(rows, RegressionTask(target, n_targets, fold == 1, penalty, balance), fold, weights, threads)
     given = each(target, penalty, balance, n_targets)
     fit, best = weights[0, :, :n_targets].astype(float), optimum(matrix, target, given)
     lowest, reached = (objective(w.ravel(), matrix, target, given) for w in (best, fit))
@@ -126,7 +126,7 @@ def test_a_fit_is_the_optimum_of_scikit_learn(penalty: float, balance: float, n_
 def fitted(rows: Rows, target: Array, trained: Array, fold: Array, threads: Threads, balance: float = 0.5) -> Array:
     """float32[D, T]: cross-fitted from no weights, with C = 1."""
     weights = no_weights(rows, N_TARGETS, int(fold.max()) + 1)
-    return cross_fit(rows, Targets(target, N_TARGETS, trained, 1.0, balance), fold, weights, threads)
+    return cross_fit(rows, RegressionTask(target, N_TARGETS, trained, 1.0, balance), fold, weights, threads)
 
 
 def test_each_document_is_judged_by_the_fit_without_its_fold() -> None:
@@ -152,8 +152,8 @@ def test_no_target_touches_the_probabilities_of_its_own_document() -> None:
 
         def twice(given: Array) -> tuple[Array, Array]:
             weights = no_weights(rows, N_TARGETS, 5)
-            targets = Targets(given, N_TARGETS, trained, 10.0, 0.5)
-            first, second = (cross_fit(rows, targets, fold, weights, threads) for _ in range(2))
+            task = RegressionTask(given, N_TARGETS, trained, 10.0, 0.5)
+            first, second = (cross_fit(rows, task, fold, weights, threads) for _ in range(2))
             return first, second
 
         before = twice(target)
@@ -182,7 +182,7 @@ def test_a_fit_that_goes_on_from_weights_comes_to_the_same_optimum() -> None:
     trained, weights = np.ones(N_DOCUMENTS, bool), no_weights(rows, N_TARGETS, 3)
     with Threads() as threads:
         for given in (random_targets(rows, seed=55), target):
-            found = cross_fit(rows, Targets(given, N_TARGETS, trained, 1.0, 0.5), fold, weights, threads)
+            found = cross_fit(rows, RegressionTask(given, N_TARGETS, trained, 1.0, 0.5), fold, weights, threads)
         expected = fitted(rows, target, trained, fold, threads)
     np.testing.assert_allclose(found, expected, atol=0.05)
 

@@ -1,36 +1,21 @@
 """Long runs of the sampler against full enumeration of the posterior, over tables, categories and topics."""
 
 import itertools
-from functools import cache
 
 import numpy as np
 import pytest
 from numba import njit
 
 from sampler.corpus import Array, Corpus
-from sampler.hyperparameters import Hyperparameters
 from sampler.lbpl_ntm import chain
 from sampler.lbpl_ntm.collapsed import kernels
 from sampler.lbpl_ntm.concentrations import Concentrations
 from sampler.numerics.streams import uniform
 from tests.sampler import exact, harness
+from tests.sampler.enumerated import ALPHA, CONSTANTS, GAMMA, HYPERPARAMETERS, at_fixed_concentrations, full
 
-CONSTANTS = exact.Constants(n_topics=2, zeta=0.6, beta=0.3)
-ALPHA, GAMMA = 1.1, 0.8
 N_KERNEL_SWEEPS = 300_000  # about 4 microseconds each
 N_SWEEPS, N_SWEEPS_SLOW = 8_000, 60_000  # about 250 microseconds each
-
-ALPHA_PRIOR, GAMMA_PRIOR = exact.Prior(2.0, 0.5), exact.Prior(2.0, 0.5)
-HYPERPARAMETERS = Hyperparameters(
-    n_topics=CONSTANTS.n_topics,
-    zeta=CONSTANTS.zeta,
-    beta=CONSTANTS.beta,
-    alpha_shape=ALPHA_PRIOR.shape,
-    alpha_scale=ALPHA_PRIOR.scale,
-    gamma_shape=GAMMA_PRIOR.shape,
-    gamma_scale=GAMMA_PRIOR.scale,
-    n_start=1,
-)
 
 
 @njit
@@ -65,18 +50,6 @@ def run_kernels(corpus: Corpus, is_exact: bool = True) -> Array:
         is_exact,
         N_KERNEL_SWEEPS,
     )
-
-
-@cache
-def at_fixed_concentrations(name: str) -> dict[exact.Configuration, float]:
-    """The posterior given alpha and gamma."""
-    return exact.posterior(harness.TINY[name], ALPHA, GAMMA, CONSTANTS)
-
-
-@cache
-def full(name: str) -> exact.Full:
-    """The posterior with the concentrations integrated out."""
-    return exact.full_posterior(harness.TINY[name], ALPHA_PRIOR, GAMMA_PRIOR, CONSTANTS)
 
 
 def run_chain(corpus: Corpus, n_sweeps: int, seed: int) -> tuple[Array, Array]:

@@ -7,7 +7,7 @@ import pytest
 import scipy.stats
 
 from sampler.numerics import streams
-from sampler.numerics.streams import SUMMED_TOGETHER, Step, pick
+from sampler.numerics.streams import SUMMED_TOGETHER, Step, chosen, pick
 
 N = 1_000_000
 LEVEL = 1e-4  # of each test here, were the seeds not fixed
@@ -106,3 +106,15 @@ def test_pick_never_takes_a_zero_weight_even_at_the_ends() -> None:
         for u in (0.0, 2.0**-53, 0.5, 1.0 - 2.0**-53, last):
             j = pick(beyond, size, u)
             assert 0 <= j < size and weights[j] > 0.0
+
+
+def test_a_smaller_sample_is_a_part_of_a_larger_one() -> None:
+    """And both are drawn by their address alone, evenly: of each half of 4,000 documents as many, five errors apart."""
+    documents = np.arange(0, 8_000, 2)
+    small, large = (chosen(documents, size, 3, Step.SAMPLE) for size in (500, 1_000))
+    assert small.size == 500 and large.size == 1_000 and np.isin(small, large).all() and np.isin(large, documents).all()
+    assert (np.diff(large) > 0).all()
+    assert (large < 4_000).sum() == pytest.approx(500, abs=5 * np.sqrt(1_000 / 4))
+    np.testing.assert_array_equal(chosen(documents, 4_000, 3, Step.SAMPLE), documents)
+    assert chosen(documents, 0, 3, Step.SAMPLE).size == 0 == chosen(documents, -3, 3, Step.SAMPLE).size
+    assert (chosen(documents, 500, 4, Step.SAMPLE) != small).any()

@@ -30,6 +30,18 @@ FEW_ATOMS: dict[str, Any] = {
     "n_topics": 6,
 }
 
+SAVE_AFTER_EVERY_SWEEP = {"save_seconds": 1e-9}
+ONE_STEP_A_LEG = {**SAVE_AFTER_EVERY_SWEEP, "leg_seconds": 1e-9}  # of chains one sweep
+
+
+class Killed(BaseException):
+    """As kill -9: nothing of the leg's own catches it."""
+
+
+def with_changes(settings: Settings, **changes: Any) -> Settings:
+    """The settings with some others."""
+    return settings.model_copy(update=changes)
+
 
 def rows(n_documents: int = 20) -> list[dict[str, Any]]:
     """Documents of each subject, half of those of the known ones labeled, and one without a word."""

@@ -13,18 +13,9 @@ from app.core.settings import Settings
 from app.core.tables import AtomRun, CalibrationStep, Corpus, Document, Job, Unit
 from sampler.calibrated import steps
 from tests.worker import jobs
-from worker import models, results, runner, step_rows
+from worker import results, runner, step_rows
 
-ONE_STEP_A_LEG = {"save_seconds": 1e-9, "leg_seconds": 1e-9}
 N_STEPS = {"atoms": 2, "calibrate": 13}  # weightings; the propensity, and each of two starts, sides and three variants
-
-
-class Killed(BaseException):
-    """As kill -9: nothing of the leg's own catches it."""
-
-
-def with_changes(settings: Settings, **changes: float) -> Settings:
-    return settings.model_copy(update=changes)
 
 
 def kinds(database: Database, unit_ids: list[int]) -> list[str]:
@@ -91,12 +82,12 @@ def test_a_job_killed_between_steps_loses_one_step_and_ends_with_the_same_digest
     def die_at_the_second(*arguments: Any) -> Any:
         made.append(0)
         if len(made) == 2:
-            raise Killed
+            raise jobs.Killed
         return step(*arguments)
 
     job_id, unit_ids = jobs.submit_calibrated(database, corpus_id)
     monkeypatch.setattr(steps, killed_in, die_at_the_second)
-    with pytest.raises(Killed):
+    with pytest.raises(jobs.Killed):
         jobs.run_to_the_end(database, settings, unit_ids)
     assert jobs.job(database, job_id).status == "running"
     with database.sessions.begin() as session:
@@ -120,7 +111,7 @@ def test_a_calibrated_job_in_many_legs_and_on_many_threads_leaves_the_same_bytes
     with database.sessions.begin() as session:
         session.query(AtomRun).delete()
     many_id, unit_ids = jobs.submit_calibrated(database, corpus_id, sweeps=6)
-    n_many = jobs.run_to_the_end(database, with_changes(settings, **ONE_STEP_A_LEG, threads=2), unit_ids)
+    n_many = jobs.run_to_the_end(database, jobs.with_changes(settings, **jobs.ONE_STEP_A_LEG, threads=2), unit_ids)
     assert (n_few, n_many) == (6, 2 + sum(N_STEPS.values()) + 2 * 6)
     assert jobs.outcome(database, many_id) == jobs.outcome(database, few_id)
 
@@ -318,20 +309,3 @@ def test_results_come_back_from_their_rows_up_to_the_first_gap(database: Databas
         read = step_rows.read(session, CalibrationStep, {"job_id": job_id})
     assert [sorted(result) for result in read] == [["a"], ["a"]]
     np.testing.assert_equal(read, [kept[0], kept[1]])
-
-
-def test_the_figures_of_chains_are_their_agreement_and_what_their_draws_are_worth() -> None:
-    noise = np.random.default_rng(1).normal(size=(2, 400))
-    traces = {"noise": noise, "apart": np.array([[1.0] * 400, [2.0] * 400]), "short": noise[:, :3]}
-    told = models.figures(np.array([[1.0, 0.25], [0.25, 1.0]]), traces)
-    assert told["mean_agreement"] == 0.25
-    assert told["r_hat"]["noise"] == pytest.approx(1.0, abs=0.02)  # four standard errors of 800 draws
-    assert told["effective_size"]["noise"] == pytest.approx(800, rel=0.25)
-    assert (told["r_hat"]["apart"], told["effective_size"]["apart"]) == (float("inf"), 0.0)
-    assert (told["r_hat"]["short"], told["effective_size"]["short"]) == (None, None)
-    assert models.figures(np.eye(1), {})["mean_agreement"] is None
-
-
-def test_numbers_that_json_does_not_know_are_stored_as_null() -> None:
-    given = {"r_hat": float("inf"), "agreement": [[1.0, float("nan")], (0.5, 2)], "verdict": "sound"}
-    assert results.finite(given) == {"r_hat": None, "agreement": [[1.0, None], [0.5, 2]], "verdict": "sound"}

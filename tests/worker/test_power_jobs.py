@@ -16,10 +16,6 @@ from tests.worker import jobs
 from worker import runner, steps
 
 
-class Killed(BaseException):
-    """As kill -9: nothing of the leg's own catches it."""
-
-
 @pytest.fixture
 def kind() -> str:
     """What both databases have in common is proved by the tests of other stepwise units."""
@@ -87,12 +83,12 @@ def test_a_killed_test_loses_one_step_and_ends_with_the_same_digest(
     def die_at_the_second(*arguments: Any) -> Any:
         made.append(0)
         if len(made) == 2:
-            raise Killed
+            raise jobs.Killed
         return step(*arguments)
 
     monkeypatch.setattr(steps, "power_step", die_at_the_second)
     unit_id = begin(database, job_id)
-    with pytest.raises(Killed):
+    with pytest.raises(jobs.Killed):
         runner.run(database, settings, unit_id, lambda: False)
     rows, unit = outcome(database, job_id)
     assert (len(rows), unit[:3]) == (1, ("running", 1, 2)), "the step before is kept"

@@ -15,18 +15,8 @@ from sqlalchemy import select
 from app.core import leases
 from app.core.db import Database
 from app.core.tables import Unit
-from tests.app.lifecycle_model import (
-    ALLOWED,
-    MAX_ATTEMPTS,
-    MAX_JOBS,
-    RARE,
-    SIDES,
-    VERBS,
-    Leg,
-    LifecycleSteps,
-    ModelJob,
-    ModelUnit,
-)
+from tests.app.lifecycle_model import ALLOWED, MAX_ATTEMPTS, MAX_JOBS, RARE, SIDES, VERBS, Leg, ModelJob, ModelUnit
+from tests.app.lifecycle_steps import LifecycleSteps
 from tests.app.rows import add_encoding, submit
 
 MAX_ROUNDS = 4  # of everything that can be done; a job with legs that just died needs one more than without

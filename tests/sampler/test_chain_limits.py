@@ -1,4 +1,4 @@
-"""The blocked sampler at the limits of hyperparameters and at the edges of what is a corpus; warnings are errors."""
+"""Each kernel at the limits of hyperparameters and at the edges of what is a corpus; warnings are errors."""
 
 from dataclasses import fields
 
@@ -6,34 +6,40 @@ import numpy as np
 import pytest
 
 from sampler.corpus import Corpus
-from sampler.hyperparameters import LIMITS, Hyperparameters
+from sampler.hyperparameters import LIMITS, Hyperparameters, Kernel
 from sampler.lbpl_ntm import chain
 from sampler.lbpl_ntm.blocked.state import BlockedState
-from sampler.lbpl_ntm.state import Course
+from sampler.lbpl_ntm.state import Course, State
 from sampler.numerics.threads import Threads
-from tests.sampler import blocked_harness, harness
+from tests.sampler import blocked_harness, harness, kernels
 
-TOO_WIDE = ("gamma_scale", 1e6)  # gamma then wants tens of millions of categories
-AT_LIMITS = [(name, value) for name, limits in LIMITS.items() for value in limits if (name, value) != TOO_WIDE]
+TOO_WIDE = ("blocked", "gamma_scale", 1e6)  # gamma then wants tens of millions of categories
+OF_BLOCKED = ("collapsed", "birth_share", 1.0)
+AT_LIMITS = [
+    case
+    for case in ((kernel, name, value) for kernel in kernels.NAMES for name in LIMITS for value in LIMITS[name])
+    if case not in (TOO_WIDE, OF_BLOCKED)
+]
 
 
-def sweep_and_check(corpus: Corpus, model: Hyperparameters, n_sweeps: int = 5) -> BlockedState:
+def sweep_and_check(corpus: Corpus, model: Hyperparameters, kernel: Kernel, n_sweeps: int = 5) -> State:
     """Sweep on two threads; all numbers stay finite, all counts those of a recount."""
-    state = blocked_harness.start(corpus, model, seed=51)
+    state = chain.start(corpus, model, seed=51, chain=0, kernel=kernel)
     with Threads(2) as threads:
         for _ in range(n_sweeps):
             draw = chain.sweep(corpus, model, state, threads)
             chain.keep(corpus, state)
             assert np.isfinite(draw.log_joint) and draw.alpha > 0 and draw.gamma > 0
-            drawn = blocked_harness.drawn_of(state)
-            assert np.isfinite(drawn.chance).all() and np.isfinite(drawn.mixture).all()
-            blocked_harness.assert_counts_are_a_recount(corpus, state)
+            if isinstance(state, BlockedState):
+                drawn = blocked_harness.drawn_of(state)
+                assert np.isfinite(drawn.chance).all() and np.isfinite(drawn.mixture).all()
+            kernels.assert_counts_are_a_recount(corpus, state)
     return state
 
 
-@pytest.mark.parametrize(("name", "value"), AT_LIMITS)
-def test_hyperparameters_at_their_limits_can_be_swept(corpus: Corpus, name: str, value: float) -> None:
-    sweep_and_check(corpus, Hyperparameters(**{"n_topics": 5, "n_start": 3, name: value}))
+@pytest.mark.parametrize(("kernel", "name", "value"), AT_LIMITS)
+def test_hyperparameters_at_their_limits_can_be_swept(corpus: Corpus, kernel: Kernel, name: str, value: float) -> None:
+    sweep_and_check(corpus, Hyperparameters(**{"n_topics": 5, "n_start": 3, name: value}), kernel)
 
 
 @pytest.mark.parametrize("gamma_shape", [1.0, 1e6])
@@ -73,19 +79,20 @@ MODELS = {
 }
 
 
+@pytest.mark.parametrize("kernel", kernels.NAMES)
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("name", EDGES)
-def test_corpora_at_the_edges_can_be_swept(name: str, model: str) -> None:
-    sweep_and_check(EDGES[name], MODELS[model])
+def test_corpora_at_the_edges_can_be_swept(name: str, model: str, kernel: Kernel) -> None:
+    sweep_and_check(EDGES[name], MODELS[model], kernel)
 
 
-def test_documents_with_their_words_in_another_order_are_swept_alike() -> None:
+def test_the_blocked_kernel_sweeps_documents_with_their_words_in_another_order_alike() -> None:
     """A document is a bag: after the start only the fingerprint of the corpus knows in which order its words stood."""
     rng, model = np.random.default_rng(53), MODELS["many categories"]
     documents = rng.integers(0, 6, (30, 8)).tolist()
     shuffled = [rng.permutation(document).tolist() for document in documents]
     left, right = (harness.corpus_of(some, [-1] * 25 + [0] * 5, 6, 1) for some in (documents, shuffled))
-    state = sweep_and_check(left, model)
+    state = sweep_and_check(left, model, "blocked")
     course = Course(**{field.name: getattr(state, field.name) for field in fields(Course)})
     other = BlockedState.restore(right, model, course, state.arrays(left))
     for _ in range(5):
