@@ -66,6 +66,7 @@ def test_a_leg_gives_way_to_a_job_that_nobody_works_on(database: Database, setti
     forever = settings.model_copy(update={"save_seconds": 0.01, "leg_seconds": PATIENCE})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(leg, "LEAST_SHARE", 0.0)
+        patch.setattr(leg, "WORTH", 0.0)  # a leg that compiles its kernels first would stay until the chain is done
         assert runner.run(database, forever, ready[0], lambda: False) == [ready[0]]
     assert time.monotonic() - began < PATIENCE, "the leg was over by itself"
     free = next_of(database)
