@@ -16,7 +16,8 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
 
 from app.core import presence
-from app.core.db import Database, SchemaError, check_schema, connect, migrate
+from app.core.db import Database, connect
+from app.core.schema import SchemaError, check_schema, migrate
 from app.core.settings import Settings
 from app.processes.address import AddressError, address_of, check_address
 from app.processes.environment import WrongSetting, in_force, masked, read_settings

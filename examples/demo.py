@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
-from app.core.db import migrate
+from app.core.schema import migrate
 from app.processes.address import AddressError
 from app.processes.environment import WrongSetting, read_settings
 from app.processes.folders import LOCK, PRIVATE_UMASK, FolderInUse, prepare, served_alone

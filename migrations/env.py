@@ -1,4 +1,4 @@
-"""How Alembic runs: over the connection that app.core.db.migrate hands it, in one transaction."""
+"""How Alembic runs: over the connection that app.core.schema.migrate hands it, in one transaction."""
 
 from alembic import context
 

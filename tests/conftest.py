@@ -15,6 +15,7 @@ from starlette.testclient import TestClient
 
 from app.core import db
 from app.core.db import Database
+from app.core.schema import migrate
 from app.core.settings import PREFIX, Settings
 from app.core.tables import Corpus, IdempotentRequest, Worker
 from app.http.main import create_app
@@ -114,7 +115,7 @@ def postgres() -> Iterator[Postgres]:
 def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An SQLite file with the schema, to be copied."""
     path = tmp_path_factory.mktemp("sqlite") / "migrated.db"
-    db.migrate(f"sqlite:///{path}")
+    migrate(f"sqlite:///{path}")
     return path
 
 
@@ -128,7 +129,7 @@ def migrated_copy(migrated_file: Path, tmp_path: Path) -> Path:
 def migrated_postgres(postgres: Postgres) -> str:
     """URL of a PostgreSQL database with the schema; tests take turns with it."""
     url = postgres.make_database()
-    db.migrate(url)
+    migrate(url)
     return url
 
 

@@ -23,7 +23,7 @@ TESTS = """
 import json, os, time
 from pathlib import Path
 import psutil
-from app.core import db
+from app.core.schema import migrate
 from tests import guard
 from tests.deployment.processes import Process
 from tests.faults.programs import Program
@@ -36,7 +36,7 @@ def test_that_never_ends(postgres, tmp_path):
     shell = Process("shell", ["setsid", "sh", "-c", "sleep 3600 & echo $!"], {"PATH": os.defpath}, tmp_path)
     orphan = wait_for(lambda: shell.log().strip(), "the shell has started another process")
     migrated = "sqlite:///" + str(tmp_path / "newfound.db")
-    db.migrate(migrated)
+    migrate(migrated)
     settings = {"DATABASE_URL": migrated, "DATA_FOLDER": str(tmp_path), "PORT": str(free_port())}
     api = Program("api", ["api"], {f"NEWFOUND_{k}": v for k, v in settings.items()}, tmp_path / "api.log")
     api.start()

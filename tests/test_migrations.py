@@ -12,7 +12,7 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import inspect, text
 
-from app.core import db
+from app.core import db, schema
 from app.core.settings import Settings
 from app.core.tables import Base, Job
 from app.http.main import create_app
@@ -44,7 +44,7 @@ ADDED = {
 @pytest.fixture
 def migrated(database_url: str) -> Iterator[db.Database]:
     """A database of its own, that the migrations have just been through."""
-    db.migrate(database_url)
+    schema.migrate(database_url)
     database = db.connect(database_url)
     yield database
     database.engine.dispose()
@@ -85,8 +85,8 @@ def test_the_migrations_make_the_foreign_keys_of_the_models(migrated: db.Databas
 def test_migrations_lead_down_to_nothing_and_up_again(migrated: db.Database, database_url: str) -> None:
     migrate_down(migrated, "base")
     assert set(inspect(migrated.engine).get_table_names()) == {"alembic_version"}
-    db.migrate(database_url)
-    db.check_schema(migrated)
+    schema.migrate(database_url)
+    schema.check_schema(migrated)
     assert set(inspect(migrated.engine).get_table_names()) == {"alembic_version", *Base.metadata.tables}
 
 
@@ -122,7 +122,7 @@ def contents(database: db.Database) -> dict[str, list[Any]]:
 
 def migrate_down(database: db.Database, revision: str) -> None:
     """Downgrade the schema."""
-    config = db.migration_config()
+    config = schema.migration_config()
     with database.engine.connect() as connection:
         config.attributes["connection"] = connection
         command.downgrade(config, revision)
@@ -130,13 +130,13 @@ def migrate_down(database: db.Database, revision: str) -> None:
 
 def test_rows_survive_the_way_up_and_down_and_up_again(database_url: str) -> None:
     """No table on which others hang is copied on the way: what hangs on its rows would go with the old one."""
-    db.migrate(database_url, "0001")
+    schema.migrate(database_url, "0001")
     database = db.connect(database_url)
     add_rows(database)
     first = contents(database)
     assert min(len(rows) for name, rows in first.items() if name not in ("encodings", "categories")) == 1
 
-    db.migrate(database_url)
+    schema.migrate(database_url)
     second = contents(database)
     assert all(second.pop(name) == [] for name in NEW_TABLES)
     with_added = {name: [{**row, **ADDED.get(name, {})} for row in rows] for name, rows in first.items()}
@@ -154,8 +154,8 @@ def test_rows_survive_the_way_up_and_down_and_up_again(database_url: str) -> Non
     assert differing(first, contents(database)) == {"jobs"}
     assert contents(database)["jobs"][0]["status"] == "cancelled", "before, no job was paused"
 
-    db.migrate(database_url)
-    db.check_schema(database)
+    schema.migrate(database_url)
+    schema.check_schema(database)
     assert differences(database) == []
     assert differing(second, {name: contents(database)[name] for name in second}) == {"jobs"}
     with database.sessions.begin() as session:
@@ -236,7 +236,7 @@ def test_encodings_are_cut_into_parts_and_put_together_again(database_url: str, 
     corpus = Corpus(words, offsets, np.array([1, UNLABELED], np.int32), n_words=900, n_known=2)
     document_ids = np.array([2**40, 7])
     old = pack({}, {"words": words, "offsets": offsets, "labels": corpus.labels, "document_ids": document_ids})
-    db.migrate(database_url, "0002")
+    schema.migrate(database_url, "0002")
     database = db.connect(database_url)
     add_rows(database)
     add_encoding(database, 1, old, corpus)
@@ -244,7 +244,7 @@ def test_encodings_are_cut_into_parts_and_put_together_again(database_url: str, 
     with database.sessions.begin() as session:
         session.execute(text("UPDATE jobs SET encoding_id = 1"))
 
-    db.migrate(database_url)
+    schema.migrate(database_url)
     job = Job(corpus_id="11111111-2222-4333-8444-555555555555", corpus_version=1, settings={"text": {}})
     with database.readers.begin() as session:
         stored = encodings.load(session, job, CorpusCache(tmp_path / "encodings", 2**30))
@@ -255,7 +255,7 @@ def test_encodings_are_cut_into_parts_and_put_together_again(database_url: str, 
 
     migrate_down(database, "0002")
     assert [(row["id"], bytes(row["data"])) for row in contents(database)["encodings"]] == [(1, old)]
-    db.migrate(database_url)
+    schema.migrate(database_url)
     assert {row["digest"] for row in contents(database)["encodings"]} == {
         path.name for path in (tmp_path / "encodings").iterdir() if path.name != "lock"
     }
@@ -264,17 +264,17 @@ def test_encodings_are_cut_into_parts_and_put_together_again(database_url: str, 
 
 
 def test_the_last_of_the_numbered_files_is_the_revision_that_the_migrations_lead_to() -> None:
-    assert ScriptDirectory.from_config(db.migration_config()).get_heads() == [db.head_revision()]
+    assert ScriptDirectory.from_config(schema.migration_config()).get_heads() == [schema.head_revision()]
 
 
 def test_migrating_twice_changes_nothing(migrated: db.Database, database_url: str) -> None:
-    revision = db.schema_revision(migrated)
-    db.migrate(database_url)
-    assert db.schema_revision(migrated) == revision
+    revision = schema.schema_revision(migrated)
+    schema.migrate(database_url)
+    assert schema.schema_revision(migrated) == revision
 
 
 def test_the_service_refuses_a_database_without_the_schema_and_says_what_to_run(
     database_url: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(db.SchemaError, match="newfound migrate"):
+    with pytest.raises(schema.SchemaError, match="newfound migrate"):
         create_app(Settings(data_folder=tmp_path, database_url=database_url))

@@ -5,6 +5,7 @@ import time
 from typing import Any
 
 from app.core.kinds import UnitKind
+from app.core.leases import UnitProgress
 from app.core.settings import Settings
 from app.core.tables import Unit
 from sampler.archive import CheckpointError
@@ -88,10 +89,7 @@ def save_chain(leg: Leg, state: ChainState, data: bytes, draws: list[NewDraw], r
     """Save draws and the state that they lead to, as bytes; False if the run is over."""
     return leg.save(
         lambda session: store.save_chain(session, leg.unit, state.n_sweeps, data, draws),
-        n_sweeps=state.n_sweeps,
-        n_categories=draws[-1].n_categories,
-        sweeps_per_second=rate,
-        digest=state.digest,
+        UnitProgress(state.n_sweeps, draws[-1].n_categories, rate, state.digest),
     )
 
 

@@ -5,12 +5,14 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from sqlalchemy.orm import Session
 
 from app.core import disk, leases
 from app.core.db import AWAY, Database, is_away
+from app.core.leases import UnitProgress
+from app.core.next_unit import others_wait
 from app.core.settings import Settings
 from app.core.tables import Job, Unit
 from sampler.numerics.threads import Threads
@@ -88,7 +90,7 @@ class Leg:
             return False
         try:
             with self.database.readers.begin() as session:
-                return leases.others_wait(session, self.job.id)
+                return others_wait(session, self.job.id)
         except AWAY:
             return False  # the next save waits for the database
 
@@ -123,24 +125,23 @@ class Leg:
             pass  # nobody could read it
         time.sleep(self.settings.save_seconds)
 
-    def save(self, work: Callable[[Session], object] = nothing, **progress: Any) -> bool:
+    def save(self, work: Callable[[Session], object] = nothing, progress: UnitProgress | None = None) -> bool:
         """Save something in one transaction with the unit's progress, fenced by the lease; False if the run is over.
 
         Waits as `write` does.
         """
 
         def fenced(session: Session) -> bool:
-            goes_on = self.record_progress(session, **progress)
+            goes_on = self.record_progress(session, progress)
             work(session)
             return goes_on
 
         return self.write(fenced)
 
-    def record_progress(self, session: Session, **progress: Any) -> bool:
-        """Fence a write and record the unit's progress; False if the run is over."""
-        nothing = {"n_sweeps": self.unit.n_sweeps, "n_categories": None, "sweeps_per_second": None}
-        present = {**nothing, "seconds": self.seconds, **progress}
-        return leases.record_progress(session, self.unit.id, self.token, self.settings.lease_seconds, **present)
+    def record_progress(self, session: Session, progress: UnitProgress | None = None) -> bool:
+        """Fence a write and record the unit's progress, by default that it began with; False if the run is over."""
+        present = (progress or UnitProgress(self.unit.n_sweeps))._replace(seconds=self.seconds)
+        return leases.record_progress(session, self.unit.id, self.token, self.settings.lease_seconds, present)
 
     def end(self, work: Callable[[Session], object] = nothing) -> list[int]:
         """End the unit, and save its last results with it; returns the units that call for workers now."""

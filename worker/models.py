@@ -42,8 +42,11 @@ class ChainState(Protocol):
 S = TypeVar("S", bound=ChainState)
 
 
-class Conclusion(NamedTuple):
-    """What the chains of a job say in the end; what a model does not tell is None or empty."""
+class JobConclusion(NamedTuple):
+    """What rows are written of, whatever the model; what a model does not answer is None or empty.
+
+    `CalibratedConclusion` is what one model's chains say, and knows neither JSON nor topics.
+    """
 
     consensus: Consensus
     stability: Array | None = None  # float64[D]
@@ -77,7 +80,7 @@ class Model(Protocol[S]):
     def load(self, data: bytes) -> S:
         """The state that was dumped. Raises CheckpointError for any other bytes."""
 
-    def conclude(self, states: Sequence[S], traces: Traces) -> Conclusion:
+    def conclude(self, states: Sequence[S], traces: Traces) -> JobConclusion:
         """The answers: of all chains, in order and with their traces, if the model pools them; else of the one."""
 
 
@@ -118,10 +121,10 @@ class LbplNtm:
         """The state that was dumped. Raises CheckpointError."""
         return checkpoint.load(self.corpus, self.hyperparameters, data)
 
-    def conclude(self, states: Sequence[State], traces: Traces) -> Conclusion:
+    def conclude(self, states: Sequence[State], traces: Traces) -> JobConclusion:
         """The answers of the best chain."""
         [state] = states
-        return Conclusion(consensus.consensus_of(self.corpus, state.tally))
+        return JobConclusion(consensus.consensus_of(self.corpus, state.tally))
 
 
 class Calibrated:
@@ -177,7 +180,7 @@ class Calibrated:
         """The state that was dumped. Raises CheckpointError."""
         return calibrated_checkpoint.load(self.corpus, self.calibration, data, self.threads)
 
-    def conclude(self, states: Sequence[CalibratedState], traces: Traces) -> Conclusion:
+    def conclude(self, states: Sequence[CalibratedState], traces: Traces) -> JobConclusion:
         """The answers of all chains together, and the topics of their categories."""
         numbers = {"n_categories": traces["n_categories"]}  # log joints compare under one setting alone
         told = {"the number of categories": traces["n_categories"]}
@@ -191,7 +194,7 @@ class Calibrated:
         }
         facts = {"diagnostics": diagnostics, "calibration": report(self.calibration)}
         learned = topics.learn(self.corpus, found.consensus, self.hyperparameters.n_topics, self.seed, self.threads)
-        return Conclusion(found.consensus, found.stability, found.category_stability, found.audit, learned, facts)
+        return JobConclusion(found.consensus, found.stability, found.category_stability, found.audit, learned, facts)
 
 
 def report(calibration: Calibration) -> dict[str, Any]:

@@ -9,11 +9,11 @@ import numpy as np
 from sqlalchemy import ColumnElement, delete, func, insert, select, tuple_, update
 from sqlalchemy.orm import Session
 
-from app.core.leases import change
+from app.core.runs import change
 from app.core.tables import Answer, Audit, Category, Draw, Job, Summary, Topic
 from sampler.corpus import NO_CATEGORY, UNLABELED, Corpus
 from worker import topics
-from worker.models import Conclusion
+from worker.models import JobConclusion
 from worker.store import BATCH, Names, Rows, Stored
 
 RESULTS: tuple[type[Answer | Audit | Category | Summary | Topic], ...] = (Answer, Audit, Category, Summary, Topic)
@@ -35,7 +35,7 @@ def posteriors(session: Session, job: Job) -> dict[str, dict[str, int]]:
     return found
 
 
-def answer_rows(job: Job, stored: Stored, conclusion: Conclusion) -> Iterator[Rows]:
+def answer_rows(job: Job, stored: Stored, conclusion: JobConclusion) -> Iterator[Rows]:
     """Batches of rows of `answers`, one row an unlabeled document."""
     consensus, stability = conclusion.consensus, conclusion.stability
     unlabeled = np.flatnonzero(stored.corpus.labels == UNLABELED)
@@ -55,7 +55,7 @@ def answer_rows(job: Job, stored: Stored, conclusion: Conclusion) -> Iterator[Ro
         ]
 
 
-def audit_rows(job: Job, stored: Stored, conclusion: Conclusion) -> Iterator[Rows]:
+def audit_rows(job: Job, stored: Stored, conclusion: JobConclusion) -> Iterator[Rows]:
     """Batches of rows of `audits`, one row a labeled document whose label is doubtful."""
     audit = conclusion.audit
     if audit is None:
@@ -80,7 +80,7 @@ def none_or(value: Any, kind: type) -> Any:
 
 
 def category_rows(
-    job: Job, corpus: Corpus, strings: Names, conclusion: Conclusion, words: list[list[tuple[int, int]]]
+    job: Job, corpus: Corpus, strings: Names, conclusion: JobConclusion, words: list[list[tuple[int, int]]]
 ) -> Rows:
     """Rows of `categories`: the known ones by name, then the new ones, numbered from 1."""
     consensus, stability = conclusion.consensus, conclusion.category_stability

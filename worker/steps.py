@@ -7,11 +7,12 @@ import hashlib
 import logging
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from sqlalchemy.orm import Session
 
 from app.core.kinds import UNIT_KINDS, UnitKind
+from app.core.leases import UnitProgress
 from app.core.tables import AtomRun, CalibrationStep, Job, PowerStep
 from sampler.archive import CheckpointError
 from sampler.calibrated import steps as calibration_steps
@@ -99,13 +100,13 @@ def run_steps(leg: Leg) -> list[int]:
         digest = digest_of(steps, results)
         first_work_at = time.monotonic()
         if len(results) > leg.unit.n_sweeps:  # another job has been here
-            leg.save(n_sweeps=len(results), n_steps=steps.n_steps, digest=digest)
+            leg.save(progress=UnitProgress(len(results), n_steps=steps.n_steps, digest=digest))
         while len(results) < steps.n_steps:
             result = steps.make(results, threads)
             results.append(result)
             digest = next_digest(digest, result)
-            progress = {"n_sweeps": len(results), "n_steps": steps.n_steps, "digest": digest}
-            goes_on = save_step(leg, steps, results, **progress)
+            progress = UnitProgress(len(results), n_steps=steps.n_steps, digest=digest)
+            goes_on = save_step(leg, steps, results, progress)
             is_over = not goes_on or leg.is_over(first_work_at)
             if is_over and len(results) < steps.n_steps:
                 return leg.give_back()
@@ -149,10 +150,10 @@ def make_again(leg: Leg, kind: str, corpus: Corpus, threads: Threads) -> None:
             raise Stopped(f"job {leg.job.id}: while steps of {kind} were done again")
 
 
-def save_step(leg: Leg, steps: Steps, results: Sequence[Arrays], **progress: Any) -> bool:
+def save_step(leg: Leg, steps: Steps, results: Sequence[Arrays], progress: UnitProgress | None = None) -> bool:
     """Save the result of the last step; False if the run is over."""
     number, result = len(results) - 1, results[-1]
-    return leg.save(lambda session: step_rows.save(session, steps.table, steps.key, number, result), **progress)
+    return leg.save(lambda session: step_rows.save(session, steps.table, steps.key, number, result), progress)
 
 
 def digest_of(steps: Steps, results: Sequence[Arrays]) -> str:

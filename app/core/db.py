@@ -1,4 +1,4 @@
-"""The database: engine, sessions, clock and schema, for SQLite and PostgreSQL alike."""
+"""The database: engine, sessions and clock, for SQLite and PostgreSQL alike."""
 
 import errno
 import sqlite3
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from sqlalchemy import (
     ARRAY,
@@ -20,9 +20,7 @@ from sqlalchemy import (
     create_engine,
     event,
     func,
-    inspect,
     select,
-    text,
 )
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import InterfaceError, OperationalError
@@ -31,11 +29,6 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import Session, sessionmaker
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
-
-import migrations
-
-if TYPE_CHECKING:
-    from alembic.config import Config
 
 PRAGMAS = ("journal_mode=WAL", "synchronous=NORMAL", "busy_timeout=10000", "foreign_keys=ON")
 
@@ -74,10 +67,6 @@ SQLITE_AWAY = {
     sqlite3.SQLITE_PROTOCOL,
 }  # primary codes of errors that may pass
 AWAY = (OperationalError, InterfaceError, PoolTimeout)  # the database does not answer, is locked, or its disk is full
-
-
-class SchemaError(RuntimeError):
-    """The database does not have the schema that this code needs."""
 
 
 @dataclass(frozen=True)
@@ -225,55 +214,6 @@ def _sqlite_clock(element: DatabaseClock, compiler: SQLCompiler, **options: Any)
 def _postgresql_clock(element: DatabaseClock, compiler: SQLCompiler, **options: Any) -> str:
     # clock_timestamp(), not now(): the latter stands still for the length of a transaction.
     return "CAST(extract(epoch from clock_timestamp()) AS double precision)"
-
-
-def migration_config() -> "Config":
-    """Alembic's configuration, without an ini file."""
-    from alembic.config import Config  # takes a third of a second, and no worker needs it
-
-    config = Config()
-    config.set_main_option("script_location", str(Path(migrations.__file__).parent).replace("%", "%%"))
-    return config
-
-
-def migrate(url: str, revision: str = "head") -> None:
-    """Upgrade the schema of the database at a URL."""
-    from alembic import command
-
-    database = connect(url)
-    try:
-        with database.engine.connect() as connection:
-            config = migration_config()
-            config.attributes["connection"] = connection
-            command.upgrade(config, revision)
-    finally:
-        database.engine.dispose()
-
-
-def schema_revision(database: Database) -> str | None:
-    """The revision that the schema is at; None for a database without a schema."""
-    with database.readers.begin() as session:
-        if not inspect(session.connection()).has_table("alembic_version"):
-            return None
-        found: str | None = session.scalar(text("SELECT version_num FROM alembic_version"))
-        return found
-
-
-def head_revision() -> str:
-    """The revision that the migrations lead to: their files are numbered."""
-    files = Path(migrations.__file__).parent.glob("versions/[0-9]*.py")
-    return max(file.name for file in files).partition("_")[0]
-
-
-def check_schema(database: Database) -> None:
-    """Raise SchemaError unless the schema is the one that the migrations make."""
-    head = head_revision()
-    current = schema_revision(database)
-    if current != head:
-        raise SchemaError(
-            f"the schema of {database.engine.url!r} is at {current or 'no revision'}, not at {head}: "
-            "run `newfound migrate` first"
-        )
 
 
 def upsert(session: Session, table: type[Any]) -> Any:

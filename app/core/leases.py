@@ -6,62 +6,20 @@ decides; the database's clock says whose time is up.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Delete, Select, Update, and_, case, func, literal, or_, select, update
+from sqlalchemy import ColumnElement, Update, and_, case, func, or_, select, update
 from sqlalchemy.orm import Session, aliased
 
 from app.core.db import now
 from app.core.errors import LeaseLost
 from app.core.kinds import UNIT_KINDS, SideKind, UnitKind
+from app.core.runs import LIVE, Run, change, goes_on, is_live, run_of
 from app.core.tables import Job, SideRun, Unit
-
-LIVE = ("queued", "running")
 
 MAX_ATTEMPTS = 3  # claims without a save, after which a unit counts as poison
 WAITS = "waits: "  # begins the error of a unit whose leg waits for better times
 CALL_SECONDS = 30.0  # a ready unit that nobody claimed for so long calls again for a worker
-
-
-class Run(NamedTuple):
-    """What a unit works for, and what has a status: a job's main run, or one of its side runs."""
-
-    job_id: str
-    side: str | None = None  # the kind of the side run; None for the main run
-
-    @property
-    def table(self) -> type[Job | SideRun]:
-        """Where its status is."""
-        return Job if self.side is None else SideRun
-
-    @property
-    def is_mine(self) -> ColumnElement[bool]:
-        """The condition of its row there."""
-        if self.side is None:
-            return Job.id == self.job_id
-        return and_(SideRun.job_id == self.job_id, SideRun.kind == self.side)
-
-    def update(self, among: Sequence[str]) -> Update:
-        """An UPDATE that meets the run only while its status is one of these."""
-        return update(self.table).where(self.is_mine, self.table.status.in_(among))
-
-    def __str__(self) -> str:
-        """As messages name it."""
-        names: dict[str | None, str] = {
-            None: "job",
-            SideKind.EXTENSION: "the extension of job",
-            SideKind.POWER_TEST: "the power test of job",
-        }
-        return f"{names[self.side]} {self.job_id}"
-
-
-def is_live() -> ColumnElement[bool]:
-    """The condition that the run of a unit is queued or running."""
-    main = select(Job.id).where(Job.id == Unit.job_id, Job.status.in_(LIVE)).correlate(Unit)
-    side = select(SideRun.job_id).where(
-        SideRun.job_id == Unit.job_id, SideRun.kind == Unit.side, SideRun.status.in_(LIVE)
-    )
-    return or_(and_(Unit.side.is_(None), main.exists()), side.correlate(Unit).exists())
 
 
 def is_free() -> ColumnElement[bool]:
@@ -71,47 +29,6 @@ def is_free() -> ColumnElement[bool]:
     """
     overdue = and_(Unit.status == "running", Unit.lease_until < now(), Unit.attempts < MAX_ATTEMPTS)
     return and_(or_(Unit.status == "ready", overdue), is_live())
-
-
-def at_work(what: ColumnElement[int]) -> Select[int]:
-    """What is asked of the units, of the same job as a unit of the query around, at which a worker is now."""
-    other = aliased(Unit)
-    is_held = (other.job_id == Unit.job_id, other.status == "running", other.lease_until >= now())
-    return select(what).select_from(other).where(*is_held).correlate(Unit)
-
-
-class Free(NamedTuple):
-    """A unit that may be claimed: no more of its row than it takes to find it, so that no row can spoil the search."""
-
-    unit_id: int
-    job_id: str
-    side: str | None
-
-
-def next_unit(session: Session, turn_of: str | None = None) -> Free | None:
-    """The unit that a worker that is free should claim; None if none is free.
-
-    Jobs take turns. First comes the job on which the fewest workers are at work, then the job whose turn it still
-    is for the worker that asks (`turn_of`), then the one that no worker has turned to for the longest time. Within
-    a job the units that have been ready for longest come first.
-    """
-    n_at_work = at_work(func.count()).scalar_subquery()
-    waits_since = func.coalesce(Job.claimed_at, Job.created_at)
-    in_turn = (n_at_work, case((Unit.job_id == turn_of, 0), else_=1), waits_since, Unit.lease_until, Unit.id)
-    found = session.execute(
-        select(Unit.id, Unit.job_id, Unit.side)
-        .join(Job, Job.id == Unit.job_id)
-        .where(is_free())
-        .order_by(*in_turn)
-        .limit(1)
-    ).one_or_none()
-    return None if found is None else Free(*found)
-
-
-def others_wait(session: Session, job_id: str) -> bool:
-    """Whether another job has a unit that is free and no worker at all."""
-    waiting = select(Unit.id).where(is_free(), Unit.job_id != job_id, ~at_work(literal(1)).exists())
-    return session.scalar(waiting.limit(1)) is not None
 
 
 def claim(session: Session, unit_id: int, token: str, lease_seconds: float) -> Unit | None:
@@ -132,11 +49,6 @@ def claim(session: Session, unit_id: int, token: str, lease_seconds: float) -> U
     return unit
 
 
-def run_of(unit: Unit) -> Run:
-    """The run that a unit works for."""
-    return Run(unit.job_id, unit.side)
-
-
 def renew(session: Session, unit_id: int, token: str, lease_seconds: float) -> bool:
     """Extend the lease; False if the leg must stop, its lease lost or its job ended or paused.
 
@@ -152,24 +64,25 @@ def is_held(session: Session, unit_id: int, token: str) -> bool:
     return session.scalar(held) is not None
 
 
+class UnitProgress(NamedTuple):
+    """How far a unit is, as one of its legs saves it."""
+
+    n_sweeps: int  # done; of a stepwise unit its steps
+    n_categories: int | None = None
+    sweeps_per_second: float | None = None
+    # None leaves what was saved last.
+    digest: str | None = None  # of the chain's states or the unit's steps up to here
+    n_steps: int | None = None  # how many there are
+    seconds: float | None = None  # that all legs of the unit have worked
+
+
 def record_progress(
-    session: Session,
-    unit_id: int,
-    token: str,
-    lease_seconds: float,
-    n_sweeps: int,
-    n_categories: int | None,
-    sweeps_per_second: float | None,
-    digest: str | None = None,
-    n_steps: int | None = None,
-    seconds: float | None = None,
-) -> bool:
+    session: Session, unit_id: int, token: str, lease_seconds: float, progress: UnitProgress
+) -> bool:  # fmt: skip
     """Note a leg's progress and extend its lease; False if its run is not live, so that it must stop.
 
-    `digest` is that of the chain's states or the unit's steps up to here, `n_steps` how many steps there are, `seconds`
-    how long all legs of the unit have worked; None leaves the last one. The fence of every write of a leg: call it
-    first in the transaction that writes. Raises LeaseLost, which undoes the transaction, if the unit is no longer
-    held under this token.
+    The fence of every write of a leg: call it first in the transaction that writes. Raises LeaseLost, which undoes
+    the transaction, if the unit is no longer held under this token.
     """
     held = change(
         session,
@@ -177,12 +90,12 @@ def record_progress(
             lease_until=now() + lease_seconds,
             attempts=0,
             error=None,
-            n_sweeps=n_sweeps,
-            n_categories=n_categories,
-            sweeps_per_second=sweeps_per_second,
-            digest=Unit.digest if digest is None else digest,
-            n_steps=Unit.n_steps if n_steps is None else n_steps,
-            seconds=Unit.seconds if seconds is None else seconds,
+            n_sweeps=progress.n_sweeps,
+            n_categories=progress.n_categories,
+            sweeps_per_second=progress.sweeps_per_second,
+            digest=Unit.digest if progress.digest is None else progress.digest,
+            n_steps=Unit.n_steps if progress.n_steps is None else progress.n_steps,
+            seconds=Unit.seconds if progress.seconds is None else progress.seconds,
         ),
     )
     if not held:
@@ -212,7 +125,7 @@ def finish(session: Session, unit_id: int, token: str, seconds: float | None = N
     """End the last leg of a unit; returns the ids of the units that are ready now and call for workers.
 
     All chains follow encode or what a model has in between, conclude follows the last chain, and after conclude
-    the run has succeeded. A power test is a single unit. `seconds` are those of `saved`.
+    the run has succeeded. A power test is a single unit. `seconds` are those of `UnitProgress`.
     Raises LeaseLost, which undoes the transaction, if the unit is no longer held under this token, or
     if it ends a run that is not live: an answer comes neither after the end nor under a pause.
     """
@@ -336,11 +249,6 @@ def end_run(session: Session, run: Run, status: str, error: str | None = None, a
     return bool(change(session, run.update(among).values(status=status, error=error, finished_at=now())))
 
 
-def goes_on(session: Session, unit_id: int) -> bool:
-    """Whether the unit's run is queued or running."""
-    return session.scalar(select(Unit.id).where(Unit.id == unit_id, is_live())) is not None
-
-
 def held_by(unit_id: int, token: str) -> Update:
     """An UPDATE of the unit that meets it only while the leg with this token holds it."""
     return (
@@ -348,9 +256,3 @@ def held_by(unit_id: int, token: str) -> Update:
         .where(Unit.id == unit_id, Unit.token == token, Unit.status == "running")
         .execution_options(synchronize_session=False)
     )
-
-
-def change(session: Session, statement: Update | Delete) -> int:
-    """How many rows the statement met. Objects of the session are not touched."""
-    result: Any = session.execute(statement, execution_options={"synchronize_session": False})
-    return int(result.rowcount)

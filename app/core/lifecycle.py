@@ -36,7 +36,8 @@ from app.core.errors import (
     SideRunNotFound,
 )
 from app.core.kinds import MODELS, SIDE_KINDS, SideKind, UnitKind
-from app.core.leases import CALL_SECONDS, LIVE, Run, change, end_run
+from app.core.leases import CALL_SECONDS, end_run
+from app.core.runs import LIVE, Run, change
 from app.core.tables import MAX_SWEEPS, Corpus, Encoding, Job, SideRun, Unit, is_visible
 
 MIN_KNOWN = 2  # categories that a job must know for that: hide the only one, and nothing says how fine to be

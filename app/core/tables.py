@@ -1,4 +1,7 @@
-"""The tables, all of them. Times are seconds since 1970 by the database's clock."""
+"""The tables, all of them. Times are seconds since 1970 by the database's clock.
+
+More than 300 lines, in one file: `Base.metadata` is complete, for migrations and removals, once this is imported.
+"""
 
 from typing import Any, ClassVar
 
@@ -46,6 +49,8 @@ class Base(DeclarativeBase):
             "pk": "pk_%(table_name)s",
         }
     )
+    # JSON comes back as plain values, not as models of pydantic: it was checked on its way in and answers check it on
+    # theirs out (app.schemas); the worker, which imports neither, makes the sampler's own dataclasses of it.
     type_annotation_map: ClassVar[dict[Any, Any]] = {
         str: Text,
         float: Double,

@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 
 from app.core import disk
 from app.core.errors import JobTooLarge, StorageFull, TooManyJobs
-from app.core.leases import LIVE, is_live
+from app.core.runs import LIVE, is_live
 from app.core.settings import Settings
 from app.core.tables import Job, SideRun, Unit
 

@@ -10,8 +10,9 @@ from sqlalchemy.orm import Session
 
 from app.broker import queue
 from app.core import disk, presence
-from app.core.db import Database, head_revision, now, schema_revision
-from app.core.leases import LIVE
+from app.core.db import Database, now
+from app.core.runs import LIVE
+from app.core.schema import head_revision, schema_revision
 from app.core.settings import Settings
 from app.core.tables import Job, SideRun, Unit
 

@@ -14,7 +14,7 @@ from sqlalchemy.sql.functions import FunctionElement
 
 from app.core.db import now
 from app.core.kinds import UnitKind
-from app.core.leases import LIVE
+from app.core.runs import LIVE
 from app.core.settings import Settings
 from app.core.tables import Encoding, Job, Unit
 from app.forecasts import completion
@@ -23,18 +23,9 @@ from app.forecasts.forecast import REFERENCE, Sizes, Work, encode_share, forecas
 from app.http.condition import unattended, why_jobs_wait
 from app.http.dependencies import address
 from app.http.progress import first_stage
-from app.schemas.jobs import JobSummary, SummaryLinks, SummaryProgress
+from app.schemas.jobs import JobBasics, JobSummary, SummaryLinks, SummaryProgress
 
-COLUMNS: tuple[InstrumentedAttribute[Any], ...] = (
-    Job.id,
-    Job.corpus_id,
-    Job.corpus_version,
-    Job.status,
-    Job.error,
-    Job.created_at,
-    Job.started_at,
-    Job.finished_at,
-)
+COLUMNS: tuple[InstrumentedAttribute[Any], ...] = tuple(getattr(Job, name) for name in JobBasics.model_fields)
 OF_SETTINGS = ("model", "sweeps", "burn_in", "chains", "seed")
 
 

@@ -10,13 +10,14 @@ from fastapi.openapi.utils import get_openapi
 from fastapi_offline import FastAPIOffline
 
 from app.broker import queue
-from app.core import db
+from app.core.db import connect
 from app.core.errors import BadRequest, MalformedRequest, MisdirectedRequest, StorageFull, UnsupportedBody
+from app.core.schema import check_schema
 from app.core.settings import Settings
 from app.http.dependencies import problems
 from app.http.front_door import FrontDoor
 from app.http.problems import render_errors
-from app.http.routers import audit, corpora, health, jobs, power, results, topics
+from app.http.routers import audit, corpora, health, jobs, power, results, side_runs, topics
 from app.schemas.common import Problem
 from app.uploads.corpus_counts import KnownCounts
 from app.uploads.removal import Removal
@@ -40,9 +41,9 @@ LIMITS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipl
 def create_app(settings: Settings | None = None) -> FastAPI:
     """The application over the settings' database and broker. Raises SchemaError before `newfound migrate`."""
     settings = settings or Settings()
-    database = db.connect(settings.database)
+    database = connect(settings.database)
     try:
-        db.check_schema(database)
+        check_schema(database)
     except Exception:
         database.engine.dispose()
         raise
@@ -67,7 +68,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.database = database
     app.state.removal = removal
     app.state.known_counts = KnownCounts()
-    for part in (corpora, jobs, results, topics, audit, power, health):
+    for part in (corpora, jobs, side_runs, results, topics, audit, power, health):
         app.include_router(part.router, responses=ANYWHERE)
     app.add_middleware(FrontDoor, routes=app.routes, settings=settings)
     render_errors(app)

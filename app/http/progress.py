@@ -9,8 +9,9 @@ from sqlalchemy.orm import Session
 from app.core import presence
 from app.core.db import now
 from app.core.kinds import MODELS, SIDE_KINDS, UNIT_KINDS, SideKind, Stage, UnitKind
-from app.core.leases import LIVE, WAITS
+from app.core.leases import WAITS
 from app.core.lifecycle import side_runs
+from app.core.runs import LIVE
 from app.core.settings import Settings
 from app.core.tables import Job, SideRun, Unit
 from app.forecasts import completion
@@ -18,10 +19,10 @@ from app.forecasts.completion import UnitState
 from app.forecasts.corpus_sizes import sizes_of
 from app.forecasts.forecast import Forecast, Sizes, encode_share, forecast
 from app.forecasts.limits import live_jobs
-from app.forecasts.pace import Shown, expected_paces, shown_by_jobs
+from app.forecasts.pace import Paces, Shown, expected_paces, shown_by_jobs
 from app.http.condition import unattended, why_jobs_wait
 from app.http.dependencies import address
-from app.schemas.jobs import ChainProgress, ForecastOut, JobOut, Links, Progress, SideRunOut
+from app.schemas.jobs import ChainProgress, ForecastOut, JobBasics, JobOut, Links, Progress, SideRunOut
 
 
 class Situation(NamedTuple):
@@ -46,6 +47,7 @@ class Part(NamedTuple):
     status: str
     units: Sequence[Unit]
     expected: Forecast
+    paces: Paces  # that it is expected to have
     first_sweep: int  # of each chain when the run began
     sweeps: int  # of each chain at its end
     note: str | None
@@ -82,15 +84,16 @@ def job_out(session: Session, job: Job, around: Situation, note: str | None, set
     units = session.scalars(select(Unit).where(Unit.job_id == job.id).order_by(Unit.id)).all()
     sizes = sizes_of(session, job)
     expected, base = forecast(sizes, job.settings), address(settings, f"/v1/jobs/{job.id}")
+    paces = expected_paces(around.shown, job.settings["model"], expected.job_seconds)
     sides = {run.kind: side_run_out(run, job, units, sizes, around, note) for run in side_runs(session, job.id)}
     of_main = [unit for unit in units if unit.kind != UnitKind.POWER]
-    part = Part(job.status, of_main, expected, 0, job.settings["sweeps"], note_of(of_main, job.status, note))
+    part = Part(job.status, of_main, expected, paces, 0, job.settings["sweeps"], note_of(of_main, job.status, note))
     facts = MODELS[job.settings["model"]]
-    columns = JobOut.model_fields.keys() - {"forecast", "progress", "extension", "power_test", "links"}
     return JobOut.model_validate(
         {
-            **{name: getattr(job, name) for name in columns},
-            "forecast": forecast_out(expected, job.settings["model"], around),
+            **{name: getattr(job, name) for name in JobBasics.model_fields},
+            "settings": job.settings,
+            "forecast": forecast_out(expected, paces, job.settings["model"], around),
             "progress": progress(job, part, around),
             "extension": sides.get(SideKind.EXTENSION),
             "power_test": sides.get(SideKind.POWER_TEST),
@@ -115,7 +118,8 @@ def side_run_out(
     n_more = max(after - before, 1)
     expected = forecast(sizes, {**job.settings, "sweeps": n_more} if run.kind == SideKind.EXTENSION else job.settings)
     mine = [unit for unit in units if unit.kind in SIDE_KINDS[run.kind]]
-    part = Part(run.status, mine, expected, min(before, after), after, note_of(mine, run.status, note))
+    paces = expected_paces(around.shown, job.settings["model"], expected.job_seconds)
+    part = Part(run.status, mine, expected, paces, min(before, after), after, note_of(mine, run.status, note))
     told = {name: getattr(run, name) for name in SideRunOut.model_fields.keys() - {"progress"}}
     return SideRunOut.model_validate({**told, "progress": progress(job, part, around)})
 
@@ -128,11 +132,10 @@ def note_of(units: Iterable[Unit], status: str, note: str | None) -> str | None:
     return (next(waits, None) or note or "").removeprefix(WAITS) or None
 
 
-def forecast_out(expected: Forecast, model: str, around: Situation) -> ForecastOut:
+def forecast_out(expected: Forecast, paces: Paces, model: str, around: Situation) -> ForecastOut:
     """The forecast of a job of which nothing is done, as HTTP reports it."""
     chains = [UnitKind.CHAIN] * expected.n_chains
     kinds = (UnitKind.ENCODE, *MODELS[model].preparations, *chains, UnitKind.CONCLUDE)
-    paces = expected_paces(around.shown, model, expected.job_seconds)
     run = completion.Run([UnitState(kind, 1, 0, 0, 0, 0.0) for kind in kinds], expected.works, 0.0, paces)
     alone = completion.seconds_left(run, max(around.n_workers, 1), around.leg_seconds)
     return ForecastOut(
@@ -151,8 +154,7 @@ def progress(job: Job, part: Part, around: Situation) -> Progress:
     at = "done" if is_done else stage(part.units)
     stepwise = next((unit for unit in part.units if is_stepwise_at(unit, at)), None)
     states = [unit_state(unit, job, part, around) for unit in part.units]
-    paces = expected_paces(around.shown, job.settings["model"], part.expected.job_seconds)
-    run = completion.Run(states, part.expected.works, encode_share(job.settings), paces)
+    run = completion.Run(states, part.expected.works, encode_share(job.settings), part.paces)
     return Progress(
         stage=at,
         steps_done=stepwise.n_sweeps if stepwise else None,

@@ -44,7 +44,8 @@ def warn_if_open(folder: Path) -> None:
 def served_alone(folder: Path) -> Iterator[None]:
     """Within this context no other `newfound serve` runs over the folder. Raises FolderInUse if one does.
 
-    The kernel takes the lock back however this process ends; its children do not hold it.
+    The kernel takes the lock back however this process ends; its children do not hold it. The library filelock would
+    replace the one line with flock, and leave its holder's number to us.
     """
     try:
         lock = (folder / LOCK).open("a+")

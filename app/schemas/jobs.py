@@ -136,10 +136,8 @@ JOB: dict[str, Any] = {
 }
 
 
-class JobOut(BaseModel):
-    """A job: its settings, its progress, and where its results are."""
-
-    model_config = example(**JOB)
+class JobBasics(BaseModel):
+    """What every answer about a job says, as its row has it."""
 
     id: str
     corpus_id: str
@@ -149,6 +147,13 @@ class JobOut(BaseModel):
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
+
+
+class JobOut(JobBasics):
+    """A job: its settings, its progress, and where its results are."""
+
+    model_config = example(**JOB)
+
     settings: SettingsOut
     forecast: ForecastOut
     progress: Progress
@@ -174,25 +179,16 @@ class SummaryLinks(BaseModel):
 
 
 SUMMARY: dict[str, Any] = {
-    **{name: JOB[name] for name in ("id", "corpus_id", "corpus_version", "status", "error")},
-    **{name: JOB[name] for name in ("created_at", "started_at", "finished_at")},
+    **{name: JOB[name] for name in JobBasics.model_fields},
     **{name: JOB["settings"][name] for name in ("model", "sweeps", "burn_in", "chains", "seed")},
     "progress": {name: JOB["progress"][name] for name in SummaryProgress.model_fields},
     "links": {"self": JOB["links"]["self"]},
 }
 
 
-class JobSummary(BaseModel):
+class JobSummary(JobBasics):
     """A job in a list, without its full settings and without its chains."""
 
-    id: str
-    corpus_id: str
-    corpus_version: int
-    status: Status
-    error: str | None
-    created_at: datetime
-    started_at: datetime | None
-    finished_at: datetime | None
     model: ModelName
     sweeps: int = Field(description="Of each chain.")
     burn_in: int

@@ -50,8 +50,6 @@ class TracePage(BaseModel):
     next: str | None
 
 
-NOTICED = 0.5  # Jaccard index from which on a hidden category counts as found
-
 STABILITY = "How far all chains agree on it, from 0 to 1; null where chains are not pooled."
 
 
@@ -250,77 +248,4 @@ class DocumentPage(BaseModel):
     )
 
     documents: list[DocumentOut]
-    next: str | None
-
-
-class HiddenOut(BaseModel):
-    """How a known category was found again when its labels were hidden."""
-
-    category: int
-    name: str
-    found: float = Field(
-        description="Jaccard index, among labeled documents, between the category and the new one most like it: "
-        "1 if it was found exactly."
-    )
-    noticed: bool = Field(description=f"Whether `found` is at least {NOTICED}.")
-    recall: float = Field(description="Share of its labeled documents in that new category.")
-    probability: float = Field(description="Share of the draws in which a new category had at least half of them.")
-    taken_for: str | None = Field(description="The known category that took most of them; null if none took any.")
-    taken: float = Field(description="The share of them that it took.")
-
-
-class PowerTestOut(BaseModel):
-    """The power test of a job, by known category; while it runs, of those that it has reached."""
-
-    model_config = example(
-        categories=[
-            {
-                "category": 0,
-                "name": "astronomy",
-                "found": 0.91,
-                "noticed": True,
-                "recall": 0.925,
-                "probability": 1.0,
-                "taken_for": "optics",
-                "taken": 0.05,
-            }
-        ]
-    )
-
-    categories: list[HiddenOut]
-
-
-class SuggestionOut(BaseModel):
-    """The category that a labeled document more likely belongs to."""
-
-    category: int
-    name: str
-    probability: float
-
-
-class AuditedOut(BaseModel):
-    """A labeled document whose label is doubtful, given what the other labels teach."""
-
-    key: str
-    label: str
-    probability: float = Field(description="Of the label; below 0.5.")
-    suggestion: SuggestionOut | None
-
-
-class AuditPage(BaseModel):
-    """Some doubtful labels, the most doubtful first; `next` is the cursor of the next page, null on the last one."""
-
-    model_config = example(
-        documents=[
-            {
-                "key": "paper-17",
-                "label": "optics",
-                "probability": 0.08,
-                "suggestion": {"category": 0, "name": "astronomy", "probability": 0.89},
-            }
-        ],
-        next="WzAuMDgsMTdd",
-    )
-
-    documents: list[AuditedOut]
     next: str | None

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sqlalchemy import create_engine, func, select, text
 
-from app.core import db
+from app.core.schema import migrate
 from app.core.tables import Document
 from benchmarks.load.client import Client, well
 from tests.faults.processes import Processes
@@ -35,7 +35,7 @@ class Service(Processes):
     def start(self) -> None:
         """Start all there is, and make the job that is polled."""
         self.broker.start()
-        db.migrate(self.server.url)
+        migrate(self.server.url)
         for program in (self.api, *self.workers.values()):
             program.start()
         self.wait_until_up()

@@ -2,6 +2,8 @@
 
 from app.core import leases, lifecycle
 from app.core.db import Database
+from app.core.leases import UnitProgress
+from app.core.runs import Run
 from app.core.tables import Unit
 from tests.app.rows import run, submit
 
@@ -17,13 +19,13 @@ def claim(database: Database, unit_id: int, token: str) -> Unit | None:
 def save(database: Database, unit_id: int, token: str, n_sweeps: int = 1, digest: str | None = None) -> bool:
     """Save as a leg does."""
     with database.sessions.begin() as session:
-        return leases.record_progress(session, unit_id, token, LEASE, n_sweeps, 7, 3.5, digest=digest)
+        return leases.record_progress(session, unit_id, token, LEASE, UnitProgress(n_sweeps, 7, 3.5, digest))
 
 
 def save_step(database: Database, unit_id: int, token: str, n_done: int, n_steps: int | None = None) -> bool:
     """Save as a leg of a stepwise unit does."""
     with database.sessions.begin() as session:
-        return leases.record_progress(session, unit_id, token, LEASE, n_done, None, None, n_steps=n_steps)
+        return leases.record_progress(session, unit_id, token, LEASE, UnitProgress(n_done, n_steps=n_steps))
 
 
 def renew(database: Database, unit_id: int, token: str) -> bool:
@@ -53,19 +55,19 @@ def fail(database: Database, unit_id: int, token: str, error: str = "it broke") 
 def cancel(database: Database, job_id: str, side: str | None = None) -> None:
     """Cancel a job."""
     with database.sessions.begin() as session:
-        lifecycle.cancel(session, leases.Run(job_id, side))
+        lifecycle.cancel(session, Run(job_id, side))
 
 
 def pause(database: Database, job_id: str, side: str | None = None) -> None:
     """Pause a job."""
     with database.sessions.begin() as session:
-        lifecycle.pause(session, leases.Run(job_id, side))
+        lifecycle.pause(session, Run(job_id, side))
 
 
 def resume(database: Database, job_id: str, side: str | None = None) -> list[int]:
     """Resume a job; the unit ids that were to be sent."""
     with database.sessions.begin() as session:
-        return lifecycle.resume(session, leases.Run(job_id, side))[1]
+        return lifecycle.resume(session, Run(job_id, side))[1]
 
 
 def extend(database: Database, job_id: str, sweeps: int = 5) -> list[int]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import select, update
 
-from app.core import db
+from app.core.schema import migrate
 from app.core.tables import Checkpoint, Draw, Job, Unit
 from tests.faults.programs import Program
 from tests.faults.service import LEASE_SECONDS, Service
@@ -57,7 +57,7 @@ class Stack(Service):
 
     def open(self) -> None:
         """Start all there is, and upload the corpus."""
-        db.migrate(self.server.url)
+        migrate(self.server.url)
         self.heal()
         self.corpus_id = self.client.upload_sample()
 

@@ -9,6 +9,7 @@ from starlette.testclient import TestClient
 
 from app.core import leases, lifecycle
 from app.core.db import Database
+from app.core.runs import Run
 from app.core.settings import Settings
 from app.core.tables import AtomRun, CalibrationStep, Corpus, Document, Job, Unit
 from sampler.calibrated import steps
@@ -130,10 +131,10 @@ def test_a_cancelled_calibration_stops_after_its_step_and_a_resumed_one_goes_on(
     assert runner.run(database, settings, calibrate, jobs.Asked(False, True)) == [calibrate], "a worker that leaves"
     with database.sessions.begin() as session:
         assert session.get_one(Unit, calibrate).n_sweeps == 2
-        lifecycle.cancel(session, leases.Run(job_id))
+        lifecycle.cancel(session, Run(job_id))
     assert runner.run(database, settings, calibrate, lambda: False) == []
     with database.sessions.begin() as session:
-        _, unit_ids = lifecycle.resume(session, leases.Run(job_id))
+        _, unit_ids = lifecycle.resume(session, Run(job_id))
     jobs.run_to_the_end(database, settings, unit_ids)
     assert jobs.outcome(database, job_id) == jobs.outcome(database, calm_id)
 

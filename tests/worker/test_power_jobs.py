@@ -9,6 +9,7 @@ from starlette.testclient import TestClient
 from app.core import leases, lifecycle
 from app.core.db import Database
 from app.core.kinds import SideKind
+from app.core.runs import Run
 from app.core.settings import Settings
 from app.core.tables import PowerStep, Unit
 from tests.app.rows import expire
@@ -108,10 +109,10 @@ def test_a_cancelled_test_stops_after_its_step_and_goes_on_when_it_is_resumed(
     assert runner.run(database, settings, unit_id, jobs.Asked(True)) == [unit_id], "a worker that leaves"
     assert outcome(database, job_id)[1][:3] == ("ready", 1, 2)
     with database.sessions.begin() as session:
-        lifecycle.cancel(session, leases.Run(job_id, SideKind.POWER_TEST))
+        lifecycle.cancel(session, Run(job_id, SideKind.POWER_TEST))
     assert runner.run(database, settings, unit_id, lambda: False) == []
     with database.sessions.begin() as session:
-        unit_ids = lifecycle.resume(session, leases.Run(job_id, SideKind.POWER_TEST))[1]
+        unit_ids = lifecycle.resume(session, Run(job_id, SideKind.POWER_TEST))[1]
     assert unit_ids == [unit_id]
     jobs.run_to_the_end(database, settings, unit_ids)
     rows, unit = outcome(database, job_id)

@@ -8,6 +8,7 @@ from sqlalchemy import select, update
 from app.broker import queue
 from app.core import leases
 from app.core.db import Database, now
+from app.core.next_unit import Free, next_unit, others_wait
 from app.core.settings import Settings
 from app.core.tables import Job, Unit
 from tests.app.legs import claim, finish, release, sampling
@@ -20,12 +21,12 @@ N_CHAINS = 8
 AN_HOUR = range(0, 3_600, 30)  # seconds: as often as a ready unit calls for a worker
 
 
-def next_of(database: Database, turn_of: str | None = None) -> leases.Free | None:
+def next_of(database: Database, turn_of: str | None = None) -> Free | None:
     with database.readers.begin() as session:
-        return leases.next_unit(session, turn_of)
+        return next_unit(session, turn_of)
 
 
-def take(database: Database, token: str, turn_of: str | None = None) -> leases.Free:
+def take(database: Database, token: str, turn_of: str | None = None) -> Free:
     """Claim what is next."""
     free = next_of(database, turn_of)
     assert free is not None
@@ -37,7 +38,7 @@ def test_a_newcomer_comes_before_a_job_that_has_a_worker(database: Database) -> 
     large, _ = sampling(database, N_CHAINS)
     assert take(database, "first").job_id == large
     newcomer, [encode] = submit(database)
-    assert take(database, "second") == leases.Free(encode, newcomer, None)
+    assert take(database, "second") == Free(encode, newcomer, None)
     finish(database, encode, "second")
     assert take(database, "second").job_id == newcomer, "its chains follow: the large job still has its worker"
 
@@ -46,14 +47,14 @@ def test_a_job_without_any_worker_is_waited_for(database: Database) -> None:
     large, chains = sampling(database, 2)
     claim(database, chains[0], "a")
     with database.readers.begin() as session:
-        assert not leases.others_wait(session, large), "nobody waits but its own chain"
+        assert not others_wait(session, large), "nobody waits but its own chain"
     newcomer, [encode] = submit(database)
     with database.readers.begin() as session:
-        assert leases.others_wait(session, large)
-        assert not leases.others_wait(session, newcomer), "the large job has its worker"
+        assert others_wait(session, large)
+        assert not others_wait(session, newcomer), "the large job has its worker"
     claim(database, encode, "b")
     with database.readers.begin() as session:
-        assert not leases.others_wait(session, large)
+        assert not others_wait(session, large)
 
 
 def test_a_leg_gives_way_to_a_job_that_nobody_works_on(database: Database, settings: Settings) -> None:
@@ -65,6 +66,7 @@ def test_a_leg_gives_way_to_a_job_that_nobody_works_on(database: Database, setti
     forever = settings.model_copy(update={"save_seconds": 0.01, "leg_seconds": PATIENCE})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(leg, "LEAST_SHARE", 0.0)
+        patch.setattr(leg, "WORTH", 0.0)  # a leg that compiles its kernels first would stay until the chain is done
         assert runner.run(database, forever, ready[0], lambda: False) == [ready[0]]
     assert time.monotonic() - began < PATIENCE, "the leg was over by itself"
     free = next_of(database)

@@ -14,7 +14,7 @@ from app.http.dependencies import JobId, Readers, problems
 from app.http.long_answers import written
 from app.http.pages import PAGE, Cursor, Limit, from_cursor, page
 from app.http.routers.results import find_concluded_job
-from app.schemas.results import AuditedOut, AuditPage, SuggestionOut
+from app.schemas.audit import AuditedOut, AuditPage, SuggestionOut
 
 router = APIRouter(prefix="/v1/jobs/{job_id}", tags=["results"])
 

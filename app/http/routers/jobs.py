@@ -1,11 +1,11 @@
 """Jobs: submit, follow, cancel, pause, resume, extend."""
 
 from http import HTTPStatus
-from typing import Annotated, Literal
+from typing import Annotated
 
 from anyio import CapacityLimiter, to_thread
 from anyio.lowlevel import RunVar
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Query, Response
 from sqlalchemy import tuple_
 from sqlalchemy.orm import Session, sessionmaker
 from starlette.concurrency import run_in_threadpool
@@ -25,18 +25,18 @@ from app.core.errors import (
     MalformedRequest,
     NothingToCategorize,
     ResourceDeleted,
-    SideRunNotFound,
     TooManyJobs,
 )
 from app.core.idempotency import Answer, Once
 from app.core.kinds import SIDE_KINDS, SideKind
-from app.core.leases import LIVE, Run
+from app.core.runs import LIVE, Run
 from app.core.settings import Settings
 from app.core.tables import Job, is_visible
 from app.forecasts.corpus_sample import check_usable, read_sample
 from app.forecasts.corpus_sizes import expected_sizes, sizes_of
 from app.forecasts.forecast import forecast
 from app.forecasts.limits import check_room, check_size
+from app.http.controls import POLL_SECONDS, queued, resume, stop
 from app.http.dependencies import (
     ID_PATTERN,
     MAX_BODY_BYTES,
@@ -60,7 +60,6 @@ from app.schemas.jobs import JobOut, JobPage
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 
-POLL_SECONDS = "1"  # when to ask again for a live job
 CHECKS_AT_ONCE = 2
 CHECKS: RunVar[CapacityLimiter] = RunVar("checks of jobs")
 
@@ -193,10 +192,7 @@ def get_job(job_id: JobId, readers: Readers, settings: ServiceSettings, response
 )
 def cancel_job(job_id: JobId, sessions: Sessions, settings: ServiceSettings) -> JobOut:
     """Cancel a job that has not ended. It stops within a sweep and keeps its draws, so it can be resumed."""
-    with sessions.begin() as session:
-        job = lifecycle.cancel(session, Run(job_id))
-        [told] = describe(session, [job], settings)
-    return told
+    return stop(lifecycle.cancel, Run(job_id), sessions, settings)
 
 
 @router.post(
@@ -207,10 +203,7 @@ def cancel_job(job_id: JobId, sessions: Sessions, settings: ServiceSettings) -> 
 )
 def pause_job(job_id: JobId, sessions: Sessions, settings: ServiceSettings) -> JobOut:
     """Pause a queued or running job. It stops within a sweep and keeps its draws, until it is resumed."""
-    with sessions.begin() as session:
-        job = lifecycle.pause(session, Run(job_id))
-        [told] = describe(session, [job], settings)
-    return told
+    return stop(lifecycle.pause, Run(job_id), sessions, settings)
 
 
 @router.post(
@@ -222,12 +215,7 @@ def pause_job(job_id: JobId, sessions: Sessions, settings: ServiceSettings) -> J
 )
 def resume_job(job_id: JobId, sessions: Sessions, settings: ServiceSettings, response: Response) -> JobOut:
     """Queue a paused, cancelled or failed job again; it continues from its last checkpoints."""
-    with sessions.begin() as session:
-        job, unit_ids = lifecycle.resume(session, Run(job_id))
-        check_room(session, settings)
-        [told] = describe(session, [job], settings)
-    queue.wake(sessions, unit_ids)
-    return queued(told, response)
+    return resume(Run(job_id), sessions, settings, response)
 
 
 @router.post(
@@ -253,64 +241,3 @@ def extend_job(
         [told] = describe(session, [job], settings)
     queue.wake(sessions, unit_ids)
     return queued(told, response)
-
-
-SideRunName = Annotated[
-    Literal["extension", "power-test"],
-    Path(description="Which side run of a succeeded job.", examples=["power-test"]),
-]
-SIDES: dict[str, str] = {"extension": SideKind.EXTENSION, "power-test": SideKind.POWER_TEST}
-
-
-@router.post(
-    "/{job_id}/{side_run}/cancel",
-    operation_id="cancel_side_run",
-    summary="Cancel an extension or a power test",
-    responses=problems(JobNotFound, SideRunNotFound, JobFinished),
-)
-def cancel_side_run(job_id: JobId, side_run: SideRunName, sessions: Sessions, settings: ServiceSettings) -> JobOut:
-    """Cancel the side run alone: the job stays succeeded, with its results. Progress is kept, so it can be resumed."""
-    with sessions.begin() as session:
-        job = lifecycle.cancel(session, Run(job_id, SIDES[side_run]))
-        [told] = describe(session, [job], settings)
-    return told
-
-
-@router.post(
-    "/{job_id}/{side_run}/pause",
-    operation_id="pause_side_run",
-    summary="Pause an extension or a power test",
-    responses=problems(JobNotFound, SideRunNotFound, JobNotPausable),
-)
-def pause_side_run(job_id: JobId, side_run: SideRunName, sessions: Sessions, settings: ServiceSettings) -> JobOut:
-    """Pause the side run alone, until it is resumed."""
-    with sessions.begin() as session:
-        job = lifecycle.pause(session, Run(job_id, SIDES[side_run]))
-        [told] = describe(session, [job], settings)
-    return told
-
-
-@router.post(
-    "/{job_id}/{side_run}/resume",
-    operation_id="resume_side_run",
-    summary="Resume an extension or a power test",
-    status_code=HTTPStatus.ACCEPTED,
-    responses=problems(JobNotFound, SideRunNotFound, JobNotResumable, TooManyJobs),
-)
-def resume_side_run(
-    job_id: JobId, side_run: SideRunName, sessions: Sessions, settings: ServiceSettings, response: Response
-) -> JobOut:
-    """Queue a paused, cancelled or failed side run again; it continues from where it was."""
-    with sessions.begin() as session:
-        job, unit_ids = lifecycle.resume(session, Run(job_id, SIDES[side_run]))
-        check_room(session, settings)
-        [told] = describe(session, [job], settings)
-    queue.wake(sessions, unit_ids)
-    return queued(told, response)
-
-
-def queued(told: JobOut, response: Response) -> JobOut:
-    """Say where and when to follow a job that has work to do again."""
-    response.headers["Location"] = told.links.self
-    response.headers["Retry-After"] = POLL_SECONDS
-    return told

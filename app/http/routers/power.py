@@ -14,11 +14,11 @@ from app.core.tables import Encoding, PowerStep, Unit
 from app.forecasts.corpus_sizes import sizes_of
 from app.forecasts.forecast import forecast
 from app.forecasts.limits import check_room, check_size
+from app.http.controls import queued
 from app.http.dependencies import JobId, Readers, ServiceSettings, Sessions, problems
 from app.http.progress import describe
-from app.http.routers.jobs import queued
 from app.schemas.jobs import JobOut
-from app.schemas.results import NOTICED, HiddenOut, PowerTestOut
+from app.schemas.power import NOTICED, HiddenOut, PowerTestOut
 
 router = APIRouter(prefix="/v1/jobs/{job_id}", tags=["results"])
 

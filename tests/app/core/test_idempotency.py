@@ -8,8 +8,9 @@ import pytest
 from sqlalchemy import func, select, update
 from starlette.testclient import TestClient
 
-from app.core import leases, lifecycle
+from app.core import lifecycle
 from app.core.db import Database, now
+from app.core.runs import Run
 from app.core.tables import Corpus, IdempotentRequest, Job
 from tests.app.rows import CORPUS, add_corpus
 
@@ -200,6 +201,6 @@ def test_a_key_that_is_none_is_a_422_that_says_where(client: TestClient, databas
 def test_a_repeated_submit_of_a_job_that_was_resumed_changes_nothing(client: TestClient, database: Database) -> None:
     job_id = submit(client, "key").json()["id"]
     with database.sessions.begin() as session:
-        lifecycle.pause(session, leases.Run(job_id))
+        lifecycle.pause(session, Run(job_id))
     assert submit(client, "key").json()["status"] == "queued", "as it was then"
     assert client.get(f"/v1/jobs/{job_id}").json()["status"] == "paused"

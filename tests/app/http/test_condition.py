@@ -9,7 +9,8 @@ from starlette.testclient import TestClient
 
 from app.broker import queue
 from app.core import disk, presence
-from app.core.db import Database, head_revision
+from app.core.db import Database
+from app.core.schema import head_revision
 from app.core.settings import Settings
 from app.http import condition
 from app.http.condition import Broker

@@ -1,0 +1,44 @@
+"""What owners do to a run that is there: stop it or resume it. The answer is its job as it is then."""
+
+from collections.abc import Callable
+
+from fastapi import Response
+from sqlalchemy.orm import Session, sessionmaker
+
+from app.broker import queue
+from app.core import lifecycle
+from app.core.runs import Run
+from app.core.settings import Settings
+from app.core.tables import Job
+from app.forecasts.limits import check_room
+from app.http.progress import describe
+from app.schemas.jobs import JobOut
+
+POLL_SECONDS = "1"  # when to ask again for a live job
+
+
+def stop(
+    change: Callable[[Session, Run], Job], run: Run, sessions: sessionmaker[Session], settings: Settings
+) -> JobOut:  # fmt: skip
+    """Cancel or pause a run, as `change` does. Raises what that raises."""
+    with sessions.begin() as session:
+        job = change(session, run)
+        [told] = describe(session, [job], settings)
+    return told
+
+
+def resume(run: Run, sessions: sessionmaker[Session], settings: Settings, response: Response) -> JobOut:
+    """Queue a run again and wake workers. Raises what `lifecycle.resume` and `check_room` raise."""
+    with sessions.begin() as session:
+        job, unit_ids = lifecycle.resume(session, run)
+        check_room(session, settings)
+        [told] = describe(session, [job], settings)
+    queue.wake(sessions, unit_ids)
+    return queued(told, response)
+
+
+def queued(told: JobOut, response: Response) -> JobOut:
+    """Say where and when to follow a job that has work to do again."""
+    response.headers["Location"] = told.links.self
+    response.headers["Retry-After"] = POLL_SECONDS
+    return told
