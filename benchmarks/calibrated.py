@@ -16,10 +16,12 @@ import numpy as np
 from benchmarks import corpora, machine
 from benchmarks.problems import Problem
 from benchmarks.scoring import Answer, score
+from sampler.answers.consensus import consensus_of_documents
 from sampler.calibrated import chain as calibrated_chain
 from sampler.calibrated import steps
 from sampler.calibrated.conclusion import CalibratedConclusion, conclude_chains
 from sampler.calibrated.prepared import PreparedCorpus
+from sampler.copies import Texts, texts_of
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.hyperparameters import CalibratedHyperparameters
 from sampler.numerics.threads import Threads
@@ -32,6 +34,7 @@ N_WORDS, LENGTH, N_CATEGORIES, N_KNOWN, LABELED = 50_000, 100, 50, 25, 0.4  # of
 class Run(NamedTuple):
     """What the steps of a job leave."""
 
+    texts: Texts
     conclusion: CalibratedConclusion
     numbers: Array  # float64[C, S], the true number of categories by each kept draw
 
@@ -45,13 +48,16 @@ def categorize(problem: Problem, seed: int) -> Answer:
 def answer_of(done: Run) -> Answer:
     """The answer, with the interval of the number of categories over all kept draws."""
     low, high = np.quantile(done.numbers, INTERVAL)
-    found = done.conclusion.consensus
+    found = consensus_of_documents(done.conclusion.consensus, done.texts)
     return Answer(found.category, found.n_categories, (int(low), int(np.ceil(high))), found.probability)
 
 
 def run(corpus: Corpus, seed: int, threads: Threads, seconds: dict[str, float]) -> Run:
     """Take all steps of a job; `seconds` gets the time of each kind of unit."""
     hyperparameters = CalibratedHyperparameters()
+    with timed(seconds, "copies"):
+        texts = texts_of(corpus, threads)
+        corpus = texts.corpus
     with timed(seconds, "atoms"):
         prepared = PreparedCorpus(corpus, hyperparameters, seed)
         runs = steps.all_atom_runs(prepared, threads)
@@ -73,7 +79,7 @@ def run(corpus: Corpus, seed: int, threads: Threads, seconds: dict[str, float]) 
     with timed(seconds, "conclude"):
         told = {"the number of categories": shown}
         conclusion = conclude_chains(corpus, hyperparameters, calibration, states, told, threads)
-    return Run(conclusion, numbers)
+    return Run(texts, conclusion, numbers)
 
 
 @contextmanager

@@ -1,8 +1,9 @@
 """Open-set problems read from a folder: DIR/problems.json and DIR/NAME.jsonl.gz.
 
 problems.json maps a problem's name to its `dataset`, the labels that are `known`, those that are `new`, and
-`train_fraction`, the share of each known category's documents that keeps its label. A data set holds one JSON
-object a line with `label` and either `text` or `counts`, a map from a word's index to its count.
+`train_fraction`, the share of each known category's documents that keeps its label; and the mess that is made of them,
+if any (see `benchmarks.mess`). A data set holds one JSON object a line with `label` and either `text` or `counts`, a
+map from a word's index to its count.
 """
 
 import gzip
@@ -14,6 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks import mess
+from benchmarks.mess import Document
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.text import NO_STOP_WORDS, Encoded, TextOptions, encode
 
@@ -62,18 +65,18 @@ def read(folder: Path, name: str, split: int) -> Problem:
         for document in map(json.loads, lines):
             if document["label"] in by_label:
                 by_label[document["label"]].append(document)
-    dice = random.Random(split)
-    documents, is_labeled = [], []
+    dice, documents = random.Random(split), []
+    has_text = "text" in next(held[0] for held in by_label.values() if held)
     for label, held in by_label.items():
         n_labeled = 0
         if label in definition["known"]:
             dice.shuffle(held)
-            n_labeled = round(definition["train_fraction"] * len(held))
-        documents += held
-        is_labeled += [True] * n_labeled + [False] * (len(held) - n_labeled)
-    has_text = "text" in documents[0]
-    texts = [document["text"] if has_text else as_text(document["counts"]) for document in documents]
-    return pose(name, texts, [document["label"] for document in documents], is_labeled, has_text)
+            n_labeled = mess.n_labels(definition, label, len(held))
+        texts = [document["text"] if has_text else as_text(document["counts"]) for document in held]
+        documents += [Document(text, label, n < n_labeled) for n, text in enumerate(texts)]
+    documents = mess.with_mess(documents, definition, dice)
+    texts, categories, is_labeled = (list(column) for column in zip(*documents, strict=True))
+    return pose(name, texts, categories, is_labeled, has_text)
 
 
 def pose(name: str, texts: list[str], categories: list[str], is_labeled: list[bool], has_stop_words: bool) -> Problem:

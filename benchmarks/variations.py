@@ -1,7 +1,9 @@
 """Problems made up of the data sets: python -m benchmarks.variations --data DIR --output DIR
 
 Other choices of categories, of known ones among them and of labels than in DIR/problems.json, small and skewed corpora,
-and some with no new category at all. The output folder is one that `benchmarks.quality --data` takes.
+siblings, many new categories beside few known ones, and some with no new category at all. Then, named after what they
+were made of, some with the mess that real corpora have (see `benchmarks.mess`): copies, uneven labels, few labels,
+short texts among long ones. The output folder is one that `benchmarks.quality --data` takes.
 """
 
 import argparse
@@ -10,7 +12,7 @@ import json
 import random
 from collections import defaultdict
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 FEWEST = 15  # documents of a category of a skewed corpus
 NO_CATEGORY = "oos"  # clinc150's documents that are out of scope
@@ -93,8 +95,44 @@ VARIATIONS = (
     Variation("20ng-skew-12-6", "20ng-skew", 12, 6, 0.4, 1, FEWEST),
     Variation("20ng-skew-20-10", "20ng-skew", 20, 10, 0.4, 2, FEWEST),
     Variation("arxiv-skew-10-5", "arxiv-skew", 10, 5, 0.4, 1, FEWEST),
+    Variation("clinc150-25-5", "clinc150", 25, 5, 0.4, 8),
+    Variation("googlenews-40-5", "googlenews", 40, 5, 0.4, 8),
+    Variation("reuters-25-5", "reuters52", 25, 5, 0.4, 8),
+    Variation("tdt2-27-5", "tdt2", 27, 5, 0.4, 8),
+    Variation("clinc150-40-27", "clinc150", 40, 27, 0.4, 8),
 )
 
+# Categories that look alike, the first ones known.
+SIBLINGS = {
+    "20ng-computers": ("20ng", 2, ("comp.graphics", "comp.sys.mac.hardware", "comp.windows.x",
+                                   "comp.sys.ibm.pc.hardware", "comp.os.ms-windows.misc")),
+    "20ng-belief": ("20ng", 3, ("alt.atheism", "talk.politics.guns", "talk.politics.mideast",
+                                "soc.religion.christian", "talk.religion.misc", "talk.politics.misc")),
+    "20ng-play": ("20ng", 2, ("rec.autos", "rec.sport.baseball", "rec.motorcycles", "rec.sport.hockey")),
+}  # fmt: skip
+
+# What is made of some of the variations, by the end of a problem's name.
+COPIES = {
+    "copies-10": {"copies": {"share": 0.1, "times": 1, "near": False}},
+    "copies-30": {"copies": {"share": 0.3, "times": 1, "near": False}},
+    "copies-all": {"copies": {"share": 1.0, "times": 1, "near": False}},
+    "near-30": {"copies": {"share": 0.3, "times": 1, "near": True}},
+    "near-all": {"copies": {"share": 1.0, "times": 1, "near": True}},
+    "few-many-times": {"copies": {"share": 0.02, "times": 30, "near": False}},
+}
+FEW_LABELS = {f"labels-{n}": {"labels": n} for n in (1, 2, 3)}
+LENGTHS = {"cut-half": {"cut": {"share": 0.5, "most": 8}}, "cut-some": {"cut": {"share": 0.1, "most": 3}}}
+MESS = {
+    "arxiv-10-5a": COPIES | FEW_LABELS | LENGTHS,
+    "bbc-5-3a": COPIES | FEW_LABELS | LENGTHS,
+    "tdt2-10-5": COPIES | FEW_LABELS,
+    "clinc150-20-10": COPIES | FEW_LABELS,
+    "20ng-4-2a": COPIES | FEW_LABELS | LENGTHS,
+}
+UNEVEN = ("arxiv-10-5a", "arxiv-10-8", "bbc-5-3a", "tdt2-10-5", "clinc150-20-10", "20ng-10-5", "reuters-10-5")
+LOWEST_RATE, HIGHEST_RATE = 0.05, 0.6
+
+Definition = dict[str, Any]  # of a problem, as `benchmarks.problems` reads it
 Lines = dict[str, list[str]]  # of each category
 
 
@@ -116,6 +154,11 @@ def main() -> None:
         sizes[subset.name] = {label: len(held) for label, held in lines.items()}
         write(arguments.output / f"{subset.name}.jsonl.gz", lines)
     problems = {variation.name: defined(variation, sizes[variation.dataset]) for variation in VARIATIONS}
+    problems |= {name: siblings(*chosen) for name, chosen in SIBLINGS.items()}
+    for name, made in MESS.items():
+        problems |= {f"{name}+{end}": problems[name] | mess for end, mess in made.items()}
+    for name in UNEVEN:
+        problems |= uneven(name, problems[name], sizes[problems[name]["dataset"]])
     (arguments.output / "problems.json").write_text(json.dumps(problems, indent=1), encoding="utf-8")
 
 
@@ -146,8 +189,23 @@ def chosen(lines: Lines, subset: Subset) -> Lines:
     return found
 
 
-def defined(variation: Variation, sizes: dict[str, int]) -> dict[str, object]:
-    """The problem as `benchmarks.problems` reads it; `sizes` are the documents of each category."""
+def siblings(dataset: str, n_known: int, labels: tuple[str, ...]) -> Definition:
+    """A problem of categories that look alike."""
+    return {"dataset": dataset, "known": labels[:n_known], "new": labels[n_known:], "train_fraction": 0.4}
+
+
+def uneven(name: str, base: Definition, sizes: dict[str, int]) -> dict[str, Definition]:
+    """Two problems with as many labels: each category labeled at a rate of its own, and all at the same one."""
+    known = base["known"]
+    order = random.Random(name).sample(range(len(known)), len(known))
+    step = (HIGHEST_RATE / LOWEST_RATE) ** (1 / (len(known) - 1))
+    rates = {label: round(LOWEST_RATE * step ** order[k], 3) for k, label in enumerate(known)}
+    same = sum(rates[label] * sizes[label] for label in known) / sum(sizes[label] for label in known)
+    return {f"{name}+uneven": base | {"rates": rates}, f"{name}+even": base | {"train_fraction": same}}
+
+
+def defined(variation: Variation, sizes: dict[str, int]) -> Definition:
+    """The problem of a variation; `sizes` are the documents of each category."""
     dice = random.Random(variation.seed * 1000 + variation.n_categories * 10 + variation.n_known)
     offered = sorted(label for label, n in sizes.items() if n >= variation.fewest and label != NO_CATEGORY)
     labels = dice.sample(offered, min(variation.n_categories, len(offered)))

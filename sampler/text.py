@@ -33,6 +33,7 @@ class TextOptions:
     extra_stop_words: tuple[str, ...] = ()
     min_word_length: int = 2  # characters
     min_document_frequency: int = 5  # documents that a word must occur in (the paper: 16)
+    join_copies: bool = True  # whether documents with the same words, or nearly, are one text; see `sampler.copies`
 
     def __post_init__(self) -> None:
         if self.stop_words not in (AUTO, NO_STOP_WORDS, *STOP_WORD_LANGUAGES):

@@ -1,5 +1,7 @@
 """The schema is what the migrations make, on both databases."""
 
+import hashlib
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,6 @@ from app.http.main import create_app
 from sampler.archive import pack
 from sampler.corpus import UNLABELED, Corpus
 from worker import encodings
-from worker.corpus_cache import CorpusCache
 
 NEW_TABLES = (
     "workers",
@@ -140,7 +141,7 @@ def test_rows_survive_the_way_up_and_down_and_up_again(database_url: str) -> Non
     second = contents(database)
     assert all(second.pop(name) == [] for name in NEW_TABLES)
     with_added = {name: [{**row, **ADDED.get(name, {})} for row in rows] for name, rows in first.items()}
-    assert second == {**with_added, "alembic_version": [{"version_num": "0006"}]}
+    assert second == {**with_added, "alembic_version": [{"version_num": "0007"}]}
     with database.sessions.begin() as session:
         session.execute(text("INSERT INTO workers (name, seen_at) VALUES ('worker-1', 5)"))
         session.execute(
@@ -230,7 +231,7 @@ def add_encoding(database: db.Database, number: int, data: bytes, corpus: Corpus
 
 
 @pytest.mark.parametrize("n_tokens", [3, 1_100_000])  # of an odd number, the filling; of a large one, several parts
-def test_encodings_are_cut_into_parts_and_put_together_again(database_url: str, tmp_path: Path, n_tokens: int) -> None:
+def test_encodings_are_cut_into_parts_and_put_together_again(database_url: str, n_tokens: int) -> None:
     words = np.random.default_rng(1).integers(0, 900, n_tokens, np.int32)
     offsets = np.array([0, 1, n_tokens], np.int64)
     corpus = Corpus(words, offsets, np.array([1, UNLABELED], np.int32), n_words=900, n_known=2)
@@ -244,22 +245,45 @@ def test_encodings_are_cut_into_parts_and_put_together_again(database_url: str, 
     with database.sessions.begin() as session:
         session.execute(text("UPDATE jobs SET encoding_id = 1"))
 
-    schema.migrate(database_url)
-    job = Job(corpus_id="11111111-2222-4333-8444-555555555555", corpus_version=1, settings={"text": {}})
-    with database.readers.begin() as session:
-        stored = encodings.load(session, job, CorpusCache(tmp_path / "encodings", 2**30))
-    np.testing.assert_equal((stored.corpus, stored.document_ids), (corpus, document_ids))
-    damaged = Job(corpus_id=job.corpus_id, corpus_version=2, settings=job.settings)
-    with database.readers.begin() as session:
-        assert encodings.find(session, damaged) is None, "the next job encodes the corpus anew"
+    schema.migrate(database_url, "0003")
+    filled = b"".join(zlib.decompress(part) for part in parts_of(database, 1))
+    assert filled == b"".join(
+        data + bytes(-len(data) % 8)
+        for data in (words.tobytes(), offsets.tobytes(), corpus.labels.tobytes(), document_ids.tobytes())
+    )
+    digests = {row["id"]: row["digest"] for row in contents(database)["encodings"] if "digest" in row}
+    assert digests == {1: hashlib.sha256(filled).hexdigest()}, "the damaged one is encoded anew by the next job"
 
     migrate_down(database, "0002")
     assert [(row["id"], bytes(row["data"])) for row in contents(database)["encodings"]] == [(1, old)]
-    schema.migrate(database_url)
-    assert {row["digest"] for row in contents(database)["encodings"]} == {
-        path.name for path in (tmp_path / "encodings").iterdir() if path.name != "lock"
-    }
+    schema.migrate(database_url, "0003")
+    assert {row["id"]: row["digest"] for row in contents(database)["encodings"] if "digest" in row} == digests
     assert contents(database)["jobs"][0]["encoding_id"] == 1
+    database.engine.dispose()
+
+
+def parts_of(database: db.Database, encoding_id: int) -> list[bytes]:
+    """The parts of an encoding in order."""
+    rows = [row for row in contents(database)["encoding_parts"] if row["encoding_id"] == encoding_id]
+    return [bytes(row["data"]) for row in sorted(rows, key=lambda row: int(row["number"]))]
+
+
+def test_encodings_from_before_copies_were_joined_are_made_again(database_url: str) -> None:
+    schema.migrate(database_url, "0006")
+    database = db.connect(database_url)
+    add_rows(database)
+    columns = "corpus_id, corpus_version, options, n_documents, n_tokens, n_words, n_known, vocabulary, categories"
+    with database.sessions.begin() as session:
+        session.execute(
+            text(
+                f"INSERT INTO encodings ({columns}, digest) VALUES (:corpus, 1, '{{}}', 2, 3, 1, 1, '[]', '[]', 'ab')"
+            ),
+            {"corpus": "11111111-2222-4333-8444-555555555555"},
+        )
+    schema.migrate(database_url)
+    job = Job(corpus_id="11111111-2222-4333-8444-555555555555", corpus_version=1, settings={"text": {}})
+    with database.readers.begin() as session:
+        assert encodings.find(session, job) is None
     database.engine.dispose()
 
 

@@ -39,7 +39,7 @@ def conclude(leg: Leg) -> list[int]:
         conclusion = model.conclude(states, traces)
         words = consensus.category_words(corpus, conclusion.consensus, TOP_WORDS, threads)
         topic_rows = list(topics.topic_rows(leg.job, names.vocabulary, conclusion.topics, threads))
-    categories = results.category_rows(leg.job, corpus, names, conclusion, words)
+    categories = results.category_rows(leg.job, stored.texts, names, conclusion, words)
     clear_unread_results(leg)
     save_all(leg, Answer, results.answer_rows(leg.job, stored, conclusion))
     save_all(leg, Audit, results.audit_rows(leg.job, stored, conclusion))

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from worker.corpus_file import Arrays, CorpusFileError, layout, mapped, piece_of
+from worker.corpus_file import Arrays, CorpusFileError, Sizes, layout, mapped, piece_of
 
 logger = logging.getLogger(__name__)
 
@@ -34,20 +34,20 @@ class CorpusCache:
     def __init__(self, folder: Path, max_bytes: int, kept_bytes: int = 0) -> None:
         self.folder, self.max_bytes, self.kept_bytes = folder, max_bytes, kept_bytes
 
-    def load(self, digest: str, n_tokens: int, n_documents: int, parts: Callable[[], Iterable[bytes]]) -> Arrays:
+    def load(self, digest: str, sizes: Sizes, parts: Callable[[], Iterable[bytes]]) -> Arrays:
         """Map the corpus with this digest; if it is not here yet, or damaged, write it from its parts first.
 
         Raises CorpusFileError if the parts are not that corpus, OSError (ENOSPC) if there is no room for the file.
         """
         path = self.folder / digest
-        arrays = read(path, n_tokens, n_documents)
+        arrays = read(path, sizes)
         if arrays is None:
             self.folder.mkdir(parents=True, exist_ok=True)
             with self.turn(digest):  # whoever comes second finds the file
-                arrays = read(path, n_tokens, n_documents)
+                arrays = read(path, sizes)
                 if arrays is None:
-                    self.make_room(layout(n_tokens, n_documents)[1])
-                    arrays = write(path, parts(), n_tokens, n_documents)
+                    self.make_room(layout(sizes)[1])
+                    arrays = write(path, parts(), sizes)
             self.tidy()
         return arrays
 
@@ -98,7 +98,7 @@ class CorpusCache:
         return sorted(found, reverse=True)
 
 
-def read(path: Path, n_tokens: int, n_documents: int) -> Arrays | None:
+def read(path: Path, sizes: Sizes) -> Arrays | None:
     """Map a file; None if it is not there, or damaged.
 
     Its length is checked each time, its digest once in the life of a process.
@@ -106,7 +106,7 @@ def read(path: Path, n_tokens: int, n_documents: int) -> Arrays | None:
     try:
         with path.open("rb") as file:
             status = os.fstat(file.fileno())
-            arrays = mapped(file.fileno(), n_tokens, n_documents)
+            arrays = mapped(file.fileno(), sizes)
             identity = (path.name, status.st_ino, status.st_mtime_ns)
             if identity not in checked:
                 hashed = hashlib.file_digest(file, "sha256").hexdigest()
@@ -122,7 +122,7 @@ def read(path: Path, n_tokens: int, n_documents: int) -> Arrays | None:
     return arrays
 
 
-def write(path: Path, parts: Iterable[bytes], n_tokens: int, n_documents: int) -> Arrays:
+def write(path: Path, parts: Iterable[bytes], sizes: Sizes) -> Arrays:
     """Write a file from its parts, the whole of it or nothing, and map it.
 
     Raises CorpusFileError if they do not make up the file that its name says.
@@ -139,7 +139,7 @@ def write(path: Path, parts: Iterable[bytes], n_tokens: int, n_documents: int) -
                 raise CorpusFileError(f"the encoded corpus has the digest {hashed.hexdigest()}, not {path.name}")
             file.flush()
             os.fsync(descriptor)  # else a host that loses power may leave a name without all of its bytes
-            arrays = mapped(descriptor, n_tokens, n_documents)
+            arrays = mapped(descriptor, sizes)
             status = os.fstat(descriptor)
         os.replace(temporary, path)
     except BaseException:

@@ -1,6 +1,8 @@
 """An encoded corpus as one run of bytes, cut into parts for the database and mapped from a file for the sampler.
 
-    words int32[N] | offsets int64[D + 1] | labels int32[D] | document ids int64[D]
+    words int32[N] | offsets int64[T + 1] | texts int32[D] | labels int32[D] | document ids int64[D]
+
+The words are those of T texts, each of which one or several of the D documents have.
 
 Little-endian; zeros fill each array up to a multiple of eight bytes, so that all are aligned where they lie.
 """
@@ -29,15 +31,31 @@ class Arrays(NamedTuple):
     """The arrays of an encoded corpus, C-contiguous, in the order of the file."""
 
     words: Array  # int32[N]
-    offsets: Array  # int64[D + 1]
+    offsets: Array  # int64[T + 1]
+    text_of: Array  # int32[D]
     labels: Array  # int32[D]
     document_ids: Array  # int64[D], of rows
 
 
-def layout(n_tokens: int, n_documents: int) -> tuple[list[tuple[np.dtype[np.signedinteger], int, int]], int]:
+class Sizes(NamedTuple):
+    """How long the arrays are."""
+
+    n_tokens: int  # N
+    n_texts: int  # T
+    n_documents: int  # D
+
+
+def sizes_of(arrays: Arrays) -> Sizes:
+    """How long these arrays are."""
+    return Sizes(arrays.words.size, arrays.offsets.size - 1, arrays.labels.size)
+
+
+def layout(sizes: Sizes) -> tuple[list[tuple[np.dtype[np.signedinteger], int, int]], int]:
     """Type, size and first byte of each array, and the length of the file."""
     described, start = [], 0
-    for code, size in (("<i4", n_tokens), ("<i8", n_documents + 1), ("<i4", n_documents), ("<i8", n_documents)):
+    n_tokens, n_texts, n_documents = sizes
+    lengths = (n_tokens, n_texts + 1, n_documents, n_documents, n_documents)
+    for code, size in zip(("<i4", "<i8", "<i4", "<i4", "<i8"), lengths, strict=True):
         dtype = np.dtype(code)
         described.append((dtype, size, start))
         start += -(-size * dtype.itemsize // ALIGNMENT) * ALIGNMENT
@@ -47,7 +65,7 @@ def layout(n_tokens: int, n_documents: int) -> tuple[list[tuple[np.dtype[np.sign
 def pieces(arrays: Arrays) -> Iterator[bytes]:
     """The bytes of the file, PIECE_BYTES at a time."""
     piece = bytearray()
-    for array, (dtype, _, _) in zip(arrays, layout(arrays.words.size, arrays.labels.size)[0], strict=True):
+    for array, (dtype, _, _) in zip(arrays, layout(sizes_of(arrays))[0], strict=True):
         data = np.ascontiguousarray(array, dtype).view(np.uint8).data
         position = 0
         while position < len(data):
@@ -86,20 +104,23 @@ def piece_of(part: bytes) -> bytes:
         raise CorpusFileError(f"a part of the encoded corpus is damaged: {error}") from error
 
 
-def mapped(descriptor: int, n_tokens: int, n_documents: int) -> Arrays:
+def mapped(descriptor: int, sizes: Sizes) -> Arrays:
     """The arrays of an open file, not read but mapped. Raises CorpusFileError if it has not their length.
 
     Copy-on-write, though nobody writes: to numba read-only arrays are another type, for which it would compile
     every kernel once more. All processes that map the file share its pages, also after its name is gone.
     """
-    described, expected = layout(n_tokens, n_documents)
+    described, expected = layout(sizes)
     size = os.fstat(descriptor).st_size
     if size != expected:
         raise CorpusFileError(f"the encoded corpus has {size} bytes, not {expected}")
     memory = mmap.mmap(descriptor, size, access=mmap.ACCESS_COPY)
-    return Arrays(
+    arrays = Arrays(
         *(
             np.frombuffer(memory, dtype, count, start).astype(dtype.newbyteorder("="), copy=False)
             for dtype, count, start in described
         )
     )
+    if arrays.offsets[-1] != sizes.n_tokens:
+        raise CorpusFileError(f"the encoded corpus has {arrays.offsets[-1]} tokens, not {sizes.n_tokens}")
+    return arrays

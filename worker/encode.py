@@ -56,9 +56,10 @@ def encode_documents(leg: Leg) -> Draft:
             raise Stopped(f"job {leg.job.id}: while its documents were read")
 
     with leg.database.readers.begin() as session:
-        documents = store.Documents(session, leg.job, check)
-        encoded = text.encode(documents.texts(), documents.labels, store.text_options(leg.job))
-    return encodings.draft(encoded, documents.ids)
+        documents, options = store.Documents(session, leg.job, check), store.text_options(leg.job)
+        encoded = text.encode(documents.texts(), documents.labels, options)
+    with leg.threads() as threads:
+        return encodings.draft(encoded, documents.ids, options, threads)
 
 
 def begin_encoding(leg: Leg, draft: Draft, session: Session) -> int:

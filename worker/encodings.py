@@ -15,11 +15,13 @@ from sqlalchemy.orm import Session, defer
 
 from app.core.db import upsert
 from app.core.tables import Encoding, EncodingPart, Job
+from sampler.copies import labeled_texts, texts_apart, texts_of
 from sampler.corpus import Corpus
-from sampler.text import Encoded
+from sampler.numerics.threads import Threads
+from sampler.text import Encoded, TextOptions
 from worker import corpus_file
 from worker.corpus_cache import CorpusCache
-from worker.corpus_file import Arrays, CorpusFileError
+from worker.corpus_file import Arrays, CorpusFileError, Sizes
 from worker.store import Names, Rows, Stored, canonical
 
 PARTS_AT_ONCE = 4  # a transaction: while it lasts, no other can write to SQLite
@@ -34,11 +36,13 @@ class Draft(NamedTuple):
     digest: str  # of the file
 
 
-def draft(encoded: Encoded, document_ids: list[int]) -> Draft:
-    """The encoded documents, their words sorted in place, with the ids of their rows; and the digest of both."""
+def draft(encoded: Encoded, document_ids: list[int], options: TextOptions, threads: Threads) -> Draft:
+    """The distinct texts of the encoded documents, whose words are sorted in place, and the ids of their rows."""
     corpus = encoded.corpus
     sort_words(corpus)
-    arrays = Arrays(corpus.words, corpus.offsets, corpus.labels, np.array(document_ids, np.int64))
+    texts = texts_of(corpus, threads) if options.join_copies else texts_apart(corpus)
+    words, offsets = texts.corpus.words, texts.corpus.offsets
+    arrays = Arrays(words, offsets, texts.text_of, corpus.labels, np.array(document_ids, np.int64))
     return Draft(encoded, arrays, corpus_file.digest(arrays))
 
 
@@ -74,10 +78,11 @@ def find(session: Session, job: Job) -> int | None:
 
 def begin(session: Session, job: Job, draft: Draft) -> int:
     """Make the encoding's row, or write over one that is damaged; returns its id. Its parts are to follow."""
-    encoded, corpus = draft.encoded, draft.encoded.corpus
+    encoded, corpus, sizes = draft.encoded, draft.encoded.corpus, corpus_file.sizes_of(draft.arrays)
     found = {
-        "n_documents": corpus.n_documents,
-        "n_tokens": corpus.n_tokens,
+        "n_documents": sizes.n_documents,
+        "n_texts": sizes.n_texts,
+        "n_tokens": sizes.n_tokens,
         "n_words": corpus.n_words,
         "n_known": corpus.n_known,
         "vocabulary": encoded.vocabulary,
@@ -130,9 +135,12 @@ def load(session: Session, job: Job, files: CorpusCache) -> Stored:
     ).one_or_none()
     if found is None:
         raise CorpusFileError("the encoding is not there, or not whole")
-    arrays = files.load(str(found.digest), found.n_tokens, found.n_documents, lambda: stored_parts(session, found.id))
-    corpus = Corpus(arrays.words, arrays.offsets, arrays.labels, found.n_words, found.n_known)
-    return Stored(corpus, arrays.document_ids)
+    sizes = Sizes(found.n_tokens, found.n_texts, found.n_documents)
+    arrays = files.load(str(found.digest), sizes, lambda: stored_parts(session, found.id))
+    texts = labeled_texts(
+        arrays.words, arrays.offsets, arrays.text_of, arrays.labels, found.n_words, found.n_known
+    )  # fmt: skip
+    return Stored(texts, arrays.document_ids)
 
 
 def stored_parts(session: Session, encoding_id: int) -> Iterator[bytes]:

@@ -11,7 +11,9 @@ from sqlalchemy.orm import Session
 
 from app.core.runs import change
 from app.core.tables import Answer, Audit, Category, Draw, Job, Summary, Topic
-from sampler.corpus import NO_CATEGORY, UNLABELED, Corpus
+from sampler.answers.consensus import consensus_of_documents
+from sampler.copies import Texts, contradictions
+from sampler.corpus import NO_CATEGORY, UNLABELED
 from worker import topics
 from worker.models import JobConclusion
 from worker.store import BATCH, Names, Rows, Stored
@@ -37,8 +39,9 @@ def posteriors(session: Session, job: Job) -> dict[str, dict[str, int]]:
 
 def answer_rows(job: Job, stored: Stored, conclusion: JobConclusion) -> Iterator[Rows]:
     """Batches of rows of `answers`, one row an unlabeled document."""
-    consensus, stability = conclusion.consensus, conclusion.stability
-    unlabeled = np.flatnonzero(stored.corpus.labels == UNLABELED)
+    texts, stability = stored.texts, conclusion.stability
+    consensus = consensus_of_documents(conclusion.consensus, texts)
+    unlabeled = np.flatnonzero(texts.labels == UNLABELED)
     for first in range(0, unlabeled.size, BATCH):
         yield [
             {
@@ -49,28 +52,44 @@ def answer_rows(job: Job, stored: Stored, conclusion: JobConclusion) -> Iterator
                 "runner_up": none_or(consensus.runner_up[d], int),
                 "runner_up_probability": none_or(consensus.runner_up_probability[d], float),
                 "reason": NO_WORD if consensus.category[d] == NO_CATEGORY else None,
-                "stability": None if stability is None else none_or(stability[d], float),
+                "stability": None if stability is None else none_or(stability[texts.text_of[d]], float),
+                "copy_of": None if original(texts, d) == d else int(stored.document_ids[original(texts, d)]),
             }
             for d in unlabeled[first : first + BATCH]
         ]
 
 
+def original(texts: Texts, d: int) -> int:
+    """The first document with the text of this one."""
+    return int(texts.first[texts.text_of[d]])
+
+
 def audit_rows(job: Job, stored: Stored, conclusion: JobConclusion) -> Iterator[Rows]:
-    """Batches of rows of `audits`, one row a labeled document whose label is doubtful."""
-    audit = conclusion.audit
-    if audit is None:
-        return
-    for first in range(0, audit.document.size, BATCH):
+    """Batches of rows of `audits`, one row a labeled document whose label is doubtful.
+
+    A document whose copies bear another label is doubtful for that alone; of the others, all that have the doubtful
+    label of their text are.
+    """
+    texts = stored.texts
+    found = {d: (*doubt, True) for d, *doubt in contradictions(texts)}
+    if conclusion.audit is not None:
+        doubts = {text: doubt for text, *doubt in zip(*(column.tolist() for column in conclusion.audit), strict=True)}
+        for d in np.flatnonzero((texts.labels != UNLABELED) & np.isin(texts.text_of, list(doubts))):
+            if texts.labels[d] == texts.corpus.labels[texts.text_of[d]]:
+                found.setdefault(int(d), (*doubts[int(texts.text_of[d])], False))
+    ordered = sorted(found.items(), key=lambda doubt: (doubt[1][0], doubt[0]))
+    for first in range(0, len(ordered), BATCH):
         yield [
             {
                 "job_id": job.id,
                 "document_id": int(stored.document_ids[d]),
-                "category": int(stored.corpus.labels[d]),
-                "probability": float(own),
+                "category": int(texts.labels[d]),
+                "probability": own,
                 "suggested": none_or(suggested, int),
                 "suggested_probability": none_or(probability, float),
+                "by_copies": by_copies,
             }
-            for d, own, suggested, probability in zip(*(column[first : first + BATCH] for column in audit), strict=True)
+            for d, (own, suggested, probability, by_copies) in ordered[first : first + BATCH]
         ]
 
 
@@ -80,16 +99,16 @@ def none_or(value: Any, kind: type) -> Any:
 
 
 def category_rows(
-    job: Job, corpus: Corpus, strings: Names, conclusion: JobConclusion, words: list[list[tuple[int, int]]]
+    job: Job, texts: Texts, strings: Names, conclusion: JobConclusion, words: list[list[tuple[int, int]]]
 ) -> Rows:
-    """Rows of `categories`: the known ones by name, then the new ones, numbered from 1."""
-    consensus, stability = conclusion.consensus, conclusion.category_stability
+    """Rows of `categories`: the known ones by name, then the new ones, numbered from 1. Copies count as documents."""
+    consensus, stability = consensus_of_documents(conclusion.consensus, texts), conclusion.category_stability
     made_of = None if conclusion.topics is None else topics.of_categories(conclusion.topics)
-    is_labeled = corpus.labels != UNLABELED
+    is_labeled = texts.labels != UNLABELED
     size = consensus.n_categories
     has_category = consensus.category != NO_CATEGORY
     n_documents = np.bincount(consensus.category[~is_labeled & has_category], minlength=size)
-    n_labeled = np.bincount(corpus.labels[is_labeled], minlength=size)
+    n_labeled = np.bincount(texts.labels[is_labeled], minlength=size)
     n_answered = max(int(n_documents.sum()), 1)
     free_names = (name for name in map("new {}".format, count(1)) if name not in strings.categories)
     names = strings.categories + list(islice(free_names, size - len(strings.categories)))

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from app.core.kinds import UnitKind
 from app.core.tables import Checkpoint, Document, Draw, Job, Unit
+from sampler.copies import Texts
 from sampler.corpus import Array, Corpus
 from sampler.text import TextOptions
 
@@ -41,8 +42,13 @@ class Names(NamedTuple):
 class Stored(NamedTuple):
     """A stored corpus, mapped from its file."""
 
-    corpus: Corpus
+    texts: Texts
     document_ids: Array  # int64[D], of rows
+
+    @property
+    def corpus(self) -> Corpus:
+        """The distinct texts, which models work with."""
+        return self.texts.corpus
 
 
 def text_options(job: Job) -> TextOptions:

@@ -18,6 +18,7 @@ from sqlalchemy import (
     String,
     Text,
     UniqueConstraint,
+    false,
     select,
     text,
 )
@@ -118,6 +119,7 @@ class Encoding(Base):
     corpus_version: Mapped[int]
     options: Mapped[str]  # canonical JSON
     n_documents: Mapped[int]
+    n_texts: Mapped[int] = mapped_column(default=0, server_default="0")  # distinct ones, which the tokens are of
     n_tokens: Mapped[int] = mapped_column(BigInteger)
     n_words: Mapped[int]
     n_known: Mapped[int]
@@ -310,6 +312,7 @@ class Answer(Base):
     runner_up_probability: Mapped[float | None]
     reason: Mapped[str | None]
     stability: Mapped[float | None]
+    copy_of: Mapped[int | None] = mapped_column(BigInteger)  # the first document with the same text, or nearly
 
     __table_args__ = (Index(None, "job_id", "edition", "category", "document_id"),)
 
@@ -326,6 +329,7 @@ class Audit(Base):
     probability: Mapped[float]  # of it, by what the other labels teach
     suggested: Mapped[int | None]  # the most likely other one
     suggested_probability: Mapped[float | None]
+    by_copies: Mapped[bool] = mapped_column(default=False, server_default=false())  # they have other labels
 
     __table_args__ = (Index(None, "job_id", "edition", "probability", "document_id"),)
 

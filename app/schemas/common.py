@@ -184,7 +184,7 @@ class UploadOut(BaseModel):
 class HealthOut(BaseModel):
     """The health of the service."""
 
-    model_config = example(status="ok", version="0.1.0", schema="0006", workers=2, faults={})
+    model_config = example(status="ok", version="0.1.0", schema="0007", workers=2, faults={})
 
     status: Literal["ok", "degraded"]
     version: str

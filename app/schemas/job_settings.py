@@ -74,6 +74,10 @@ class TextIn(RequestBody):
     extra_stop_words: list[StopWord] = Field(default=list(TEXT.extra_stop_words), max_length=10_000)
     min_word_length: int = Field(default=TEXT.min_word_length, ge=1, le=100)
     min_document_frequency: int = Field(default=TEXT.min_document_frequency, ge=1, le=MAX_INTEGER)
+    join_copies: bool = Field(
+        default=TEXT.join_copies,
+        description="Whether documents with the same words, or nearly, count as one text and have the same answer.",
+    )
 
     def options(self) -> TextOptions:
         """The options as the sampler takes them."""

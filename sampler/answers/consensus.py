@@ -6,6 +6,7 @@ import numpy as np
 from scipy.sparse import coo_array, csc_array
 
 from sampler.answers.tally import Tally
+from sampler.copies import Texts
 from sampler.corpus import NO_CATEGORY, UNLABELED, Array, Corpus
 from sampler.numerics.threads import Threads
 
@@ -43,6 +44,22 @@ def consensus_of(corpus: Corpus, tally: Tally) -> Consensus:
         probability=np.where(is_labeled, 1.0, np.where(best == NO_CATEGORY, np.nan, best_count / n_draws)),
         runner_up=np.where(second == NO_CATEGORY, NO_CATEGORY, index[second]).astype(np.int32),
         runner_up_probability=np.where(second == NO_CATEGORY, np.nan, second_count / n_draws),
+    )
+
+
+def consensus_of_documents(consensus: Consensus, texts: Texts) -> Consensus:
+    """The answers for D documents, each that of its text; labeled ones have their own label.
+
+    A document without a label whose text has one is as sure of it as its labeled copies agree.
+    """
+    is_labeled = texts.labels != UNLABELED
+    probability = (consensus.probability * texts.label_share)[texts.text_of]
+    return Consensus(
+        n_categories=consensus.n_categories,
+        category=np.where(is_labeled, texts.labels, consensus.category[texts.text_of]).astype(np.int32),
+        probability=np.where(is_labeled, 1.0, probability),
+        runner_up=np.where(is_labeled, NO_CATEGORY, consensus.runner_up[texts.text_of]).astype(np.int32),
+        runner_up_probability=np.where(is_labeled, np.nan, consensus.runner_up_probability[texts.text_of]),
     )
 
 

@@ -3,10 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from sampler.corpus import Array, Corpus
-from sampler.numerics.ragged import ascend, sorted_words
+from sampler.numerics.ragged import distinct_words
 
 WEIGHTINGS = 2  # of effective counts: flat, and by inverse document frequency
 
@@ -52,35 +51,7 @@ class WordBags(NamedTuple):
 
 def word_bags(corpus: Corpus) -> WordBags:
     """The corpus as bags; only documents whose words do not ascend yet are sorted."""
-    in_order = corpus.words if ascend(corpus) else sorted_words(corpus)
-    offsets = count_distinct(in_order, corpus.offsets)
-    words, counts = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.int32)
-    fill(in_order, corpus.offsets, offsets, words, counts)
-    return WordBags(offsets, words, counts, corpus.n_words)
-
-
-@njit(cache=True, nogil=True)
-def count_distinct(words, offsets):
-    """int64[D + 1]: where the distinct ones of each document's ascending words begin."""
-    ends = np.zeros(offsets.size, np.int64)
-    for d in range(offsets.size - 1):
-        n_distinct = 0
-        for i in range(offsets[d], offsets[d + 1]):
-            n_distinct += i == offsets[d] or words[i] != words[i - 1]
-        ends[d + 1] = ends[d] + n_distinct
-    return ends
-
-
-@njit(cache=True, nogil=True)
-def fill(words, offsets, ends, distinct, counts):
-    """Write the distinct ones of each document's ascending words, and their numbers."""
-    for d in range(offsets.size - 1):
-        e = ends[d] - 1
-        for i in range(offsets[d], offsets[d + 1]):
-            if i == offsets[d] or words[i] != words[i - 1]:
-                e += 1
-                distinct[e], counts[e] = words[i], 0
-            counts[e] += 1
+    return WordBags(*distinct_words(corpus), corpus.n_words)
 
 
 def select(bags: WordBags, documents: Array) -> tuple[WordBags, Array]:

@@ -1,6 +1,9 @@
-"""Rows of varying lengths, one behind another: whether they ascend, and sorted ones."""
+"""Rows of varying lengths, one behind another: whether they ascend, and sorted and distinct ones."""
 
+import numpy as np
 from numba import njit
+
+from sampler.corpus import Array, Corpus
 
 
 @njit(cache=True, nogil=True)
@@ -20,3 +23,39 @@ def sorted_words(corpus):
     for d in range(corpus.labels.size):
         words[corpus.offsets[d] : corpus.offsets[d + 1]].sort()
     return words
+
+
+def distinct_words(corpus: Corpus) -> tuple[Array, Array, Array]:
+    """Offsets int64[D + 1], words int32[E] and counts int32[E]: each word of a document once, ascending.
+
+    Only a corpus whose words do not ascend yet is sorted.
+    """
+    in_order = corpus.words if ascend(corpus) else sorted_words(corpus)
+    offsets = count_distinct(in_order, corpus.offsets)
+    words, counts = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.int32)
+    fill(in_order, corpus.offsets, offsets, words, counts)
+    return offsets, words, counts
+
+
+@njit(cache=True, nogil=True)
+def count_distinct(words, offsets):
+    """int64[D + 1]: where the distinct ones of each document's ascending words begin."""
+    ends = np.zeros(offsets.size, np.int64)
+    for d in range(offsets.size - 1):
+        n_distinct = 0
+        for i in range(offsets[d], offsets[d + 1]):
+            n_distinct += i == offsets[d] or words[i] != words[i - 1]
+        ends[d + 1] = ends[d] + n_distinct
+    return ends
+
+
+@njit(cache=True, nogil=True)
+def fill(words, offsets, ends, distinct, counts):
+    """Write the distinct ones of each document's ascending words, and their numbers."""
+    for d in range(offsets.size - 1):
+        e = ends[d] - 1
+        for i in range(offsets[d], offsets[d + 1]):
+            if i == offsets[d] or words[i] != words[i - 1]:
+                e += 1
+                distinct[e], counts[e] = words[i], 0
+            counts[e] += 1

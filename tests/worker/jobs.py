@@ -14,12 +14,13 @@ from app.core.tables import Answer, Audit, Category, Checkpoint, Corpus, Documen
 from app.schemas.job_settings import JobIn
 from worker import runner
 
+# Nobody labels the rivers.
 SUBJECTS = {
-    "fruit": "apple pear plum cherry peach grape melon quince",
-    "metal": "iron copper zinc silver nickel cobalt lead tin",
-    "river": "danube rhine volga loire tagus ebro elbe oder",  # nobody labels it
+    "fruit": "apple pear plum cherry peach grape melon quince fig kiwi lemon lime mango papaya guava olive",
+    "metal": "iron copper zinc silver nickel cobalt gallium bismuth gold osmium chrome radium cadmium lithium sodium cesium",
+    "river": "danube rhine volga loire tagus ebro elbe oder seine rhone thames tiber neva drava dniester vistula",
 }
-WORDS = 12  # a document
+WORDS = 16  # a document: so many out of so many that no two are copies
 FEW_TOPICS = {"n_topics": 6, "n_start": 2}
 FEW_ATOMS: dict[str, Any] = {
     "n_atoms": 12,

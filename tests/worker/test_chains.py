@@ -9,6 +9,7 @@ from sqlalchemy.exc import OperationalError
 
 from app.core import leases, lifecycle
 from app.core.db import Database
+from app.core.runs import Run
 from app.core.settings import Settings
 from app.core.tables import Checkpoint, Draw, Job, Unit
 from sampler.lbpl_ntm import chain
@@ -95,7 +96,7 @@ def test_a_cancelled_job_keeps_its_draws_and_a_resumed_one_ends_as_if_undisturbe
 
     def cancel() -> None:
         with database.sessions.begin() as session:
-            lifecycle.cancel(session, leases.Run(job_id))
+            lifecycle.cancel(session, Run(job_id))
 
     one_sweep_a_save = jobs.with_changes(settings, **jobs.SAVE_AFTER_EVERY_SWEEP)
     assert runner.run(database, one_sweep_a_save, chain_unit, jobs.Asked(*[False] * 4, cancel, False)) == []
@@ -105,7 +106,7 @@ def test_a_cancelled_job_keeps_its_draws_and_a_resumed_one_ends_as_if_undisturbe
     assert runner.run(database, settings, chain_unit, lambda: False) == []  # a late message finds nothing to do
 
     with database.sessions.begin() as session:
-        _, unit_ids = lifecycle.resume(session, leases.Run(job_id))
+        _, unit_ids = lifecycle.resume(session, Run(job_id))
     jobs.run_to_the_end(database, settings, unit_ids)
     assert jobs.job(database, job_id).status == "succeeded"
     assert jobs.outcome(database, job_id) == jobs.outcome(database, calm_id)

@@ -20,10 +20,10 @@ FORKING = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # no t
 
 
 def made(n_tokens: int = 5, seed: int = 1) -> Arrays:
-    """An encoded corpus of three documents, one of them empty."""
+    """An encoded corpus of three texts, one of them empty, and four documents."""
     words = np.random.default_rng(seed).integers(0, 1000, n_tokens, np.int32)
-    offsets, labels = np.array([0, 2, 2, n_tokens]), np.array([0, -1, -1], np.int32)
-    return Arrays(words, offsets, labels, np.array([2**40, 1, 2]))
+    offsets, text_of = np.array([0, 2, 2, n_tokens]), np.array([0, 1, 2, 0], np.int32)
+    return Arrays(words, offsets, text_of, np.array([0, -1, -1, 0], np.int32), np.array([2**40, 1, 2, 3]))
 
 
 def parts(arrays: Arrays) -> list[bytes]:
@@ -33,7 +33,7 @@ def parts(arrays: Arrays) -> list[bytes]:
 def load(files: CorpusCache, arrays: Arrays, given: Iterable[bytes] | None = None) -> Arrays:
     """Load a corpus from its parts, or from those that are given."""
     held = parts(arrays) if given is None else given
-    return files.load(corpus_file.digest(arrays), arrays.words.size, arrays.labels.size, lambda: held)
+    return files.load(corpus_file.digest(arrays), corpus_file.sizes_of(arrays), lambda: held)
 
 
 def refuse() -> Iterator[bytes]:
@@ -160,5 +160,6 @@ def test_the_digest_is_that_of_the_file(files: CorpusCache) -> None:
     path = files.folder / corpus_file.digest(arrays)
     assert hashlib.sha256(path.read_bytes()).hexdigest() == path.name
     filled = np.append(arrays.words, 0).astype("<i4").tobytes() + arrays.offsets.astype("<i8").tobytes()
-    filled += np.append(arrays.labels, 0).astype("<i4").tobytes() + arrays.document_ids.astype("<i8").tobytes()
+    filled += arrays.text_of.astype("<i4").tobytes() + arrays.labels.astype("<i4").tobytes()
+    filled += arrays.document_ids.astype("<i8").tobytes()
     assert path.read_bytes() == filled

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from app.core import leases, lifecycle
 from app.core.db import Database
+from app.core.runs import Run
 from app.core.settings import Settings
 from app.core.tables import Document, Encoding, EncodingPart, Job, Unit
 from tests.worker import jobs
@@ -33,10 +34,10 @@ def test_an_encode_stores_the_documents_by_key_with_ascending_words(database: Da
     runner.run(database, settings, unit_ids[0], lambda: False)
     job, files = jobs.job(database, job_id), CorpusCache(settings.encodings, settings.max_encodings_bytes)
     with database.readers.begin() as session:
-        corpus, document_ids = encodings.load(session, job, files)
+        texts_of_corpus, document_ids = encodings.load(session, job, files)
         names = encodings.names(session, job)
         keys = dict(session.execute(select(Document.id, Document.key)).all())
-    texts = {row["key"]: row["text"].split() for row in jobs.rows()}
+    corpus, texts = texts_of_corpus.corpus, {row["key"]: row["text"].split() for row in jobs.rows()}
     assert [keys[document_id] for document_id in document_ids] == sorted(texts)
     for key, words in zip(sorted(texts), np.split(corpus.words, corpus.offsets[1:-1]), strict=True):
         assert [names.vocabulary[word] for word in words] == sorted(texts[key])
@@ -78,14 +79,14 @@ def test_an_encode_whose_job_is_cancelled_stops(
 
     def save_and_be_cancelled(session: Session, rows: Any) -> None:
         save_parts(session, rows)
-        lifecycle.cancel(session, leases.Run(job_id))
+        lifecycle.cancel(session, Run(job_id))
 
     monkeypatch.setattr(corpus_file, "PIECE_BYTES", 64)
     monkeypatch.setattr(encodings, "save_parts", save_and_be_cancelled)
     assert runner.run(database, settings, unit_ids[0], jobs.Asked(False)) == []
     monkeypatch.setattr(encodings, "save_parts", save_parts)
     with database.sessions.begin() as session:
-        _, unit_ids = lifecycle.resume(session, leases.Run(job_id))
+        _, unit_ids = lifecycle.resume(session, Run(job_id))
     jobs.run_to_the_end(database, settings, unit_ids)
     assert jobs.job(database, job_id).status == "succeeded"
 

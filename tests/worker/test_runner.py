@@ -9,6 +9,7 @@ from sqlalchemy.exc import OperationalError
 from app.broker import queue
 from app.core import disk, leases, lifecycle
 from app.core.db import Database
+from app.core.runs import Run
 from app.core.settings import Settings
 from app.core.tables import Job, Unit
 from tests.app.rows import NOBODY_LISTENS
@@ -41,7 +42,7 @@ def test_a_full_disk_does_not_keep_the_worker_of_a_job_that_is_cancelled(
     def cancel(folder: object) -> int:
         if not waited:
             with database.sessions.begin() as session:
-                lifecycle.cancel(session, leases.Run(job_id))
+                lifecycle.cancel(session, Run(job_id))
         waited.append("")
         return 0
 
