@@ -17,7 +17,7 @@ from worker import runner
 # Nobody labels the rivers.
 SUBJECTS = {
     "fruit": "apple pear plum cherry peach grape melon quince fig kiwi lemon lime mango papaya guava olive",
-    "metal": "iron copper zinc silver nickel cobalt gallium bismuth gold osmium radium cadmium lithium sodium cesium chromium",
+    "metal": "iron copper zinc silver nickel cobalt gallium gold osmium radium cadmium lithium sodium cesium",
     "river": "danube rhine volga loire tagus ebro elbe oder seine rhone thames tiber neva drava dniester vistula",
 }
 WORDS = 16  # a document: so many out of so many that no two are copies
