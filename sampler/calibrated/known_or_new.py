@@ -1,12 +1,14 @@
 """Known or new: how likely each document is of a known category, from which documents happen to bear a label.
 
-If labels are missing at random within the known categories, a document x of a known category bears one with the same
-probability, the labeling rate pi, whatever its text; one of a new category never does. So
+If labels are missing at random within a known category k, a document x of it bears one with the same probability, the
+category's labeling rate pi_k, whatever its text; one of a new category never does. So
 
-    P(labeled | x) = pi P(known | x)        (Elkan and Noto 2008)
+    P(labeled | x) = pi_k P(known | x)        (Elkan and Noto 2008, here by category)
 
-and the left side can be learned: labeled against unlabeled documents, by a cross-fitted regression on their words and
-on the atoms that they are in, made monotone and calibrated by isotonic regression on the documents themselves.
+where k is the known category that x is most likely of. The left side can be learned: labeled against unlabeled
+documents, by a cross-fitted regression on their words and on the atoms that they are in, made monotone and calibrated
+by isotonic regression on the documents themselves. A category's rate is the labeled share of the documents that are
+surely of it, shrunk to the common one as far as the rates differ by no more than chance lets them.
 """
 
 from typing import NamedTuple
@@ -24,6 +26,10 @@ from sampler.numerics.threads import Threads
 
 BLOCK_DOCUMENTS = 10  # documents of like score that are judged together: of fewer, none may bear a label by chance
 ATOM_SCALE = 0.69  # length of the part of a row that says which atoms a document is in; that of its words is 1
+FEWEST_BY_ITSELF = 30  # documents of a category whose labels are calibrated by themselves
+RATE_ERROR = 0.1  # part of a rate by which that of one category errs whatever its size
+RATE_PRIOR = 2.0  # documents
+LEAST_SUM = 1e-12
 MOST_SURE = 0.9999  # no document is more surely known than this
 
 
@@ -31,6 +37,7 @@ class Propensity(NamedTuple):
     """What the labels say of each document."""
 
     rate: float  # pi, the share of documents of known categories that bear a label; NaN if none does
+    rates: Array  # float64[n_known], pi_k
     known: Array  # float32[D], P(known | x, unlabeled); 1 for labeled documents
     category: Array  # int32[D], the most likely known category; the label of labeled ones
 
@@ -40,10 +47,12 @@ def propensity(
     seed: int, threads: Threads,
 ) -> Propensity:  # fmt: skip
     """Learn the propensities of D documents from their words and their atoms, some arrays int[D]."""
-    is_labeled = labels != UNLABELED
-    if n_known == 0 or not (is_labeled & ~bags.is_empty).any():
+    is_labeled, counts = labels != UNLABELED, ~bags.is_empty
+    if n_known == 0 or not (is_labeled & counts).any():
         nothing = np.zeros(labels.size, np.float32)
-        return Propensity(np.nan, nothing, np.where(is_labeled, labels, 0).astype(np.int32))
+        return Propensity(
+            np.nan, np.full(n_known, np.nan), nothing, np.where(is_labeled, labels, 0).astype(np.int32)
+        )  # fmt: skip
     scale = ATOM_SCALE / np.sqrt(max(len(atoms), 1))
     rows = with_indicators(bags.rows(tf_idf(bags)), atoms, scale)
     fold = folds(labels.size, hyperparameters.n_folds, seed, 0)
@@ -52,18 +61,16 @@ def propensity(
     weights = no_weights(rows, n_known + 1, hyperparameters.n_folds)
     which_label = RegressionTask(target, n_known + 1, trained, hyperparameters.known_penalty, 0.0)
     unlabeled = cross_fit(rows, which_label, fold, weights, threads)[:, n_known].astype(np.float64)
-    labeled = label_chances(1.0 - unlabeled, is_labeled, ~bags.is_empty)
-    rate = labeling_rate(labeled[~bags.is_empty], is_labeled[~bags.is_empty])
-    known = np.minimum(labeled / rate, MOST_SURE)
-    known = known * (1.0 - rate) / (1.0 - known * rate)
     which_category = RegressionTask(
         labels, n_known, trained & is_labeled, hyperparameters.category_penalty, hyperparameters.balance
     )
-    return Propensity(
-        rate,
-        np.where(is_labeled, 1.0, known).astype(np.float32),
-        np.where(is_labeled, labels, among_known(rows, which_category, threads)).astype(np.int32),
-    )
+    category = np.where(is_labeled, labels, among_known(rows, which_category, threads))
+    rate, rates = labeling_rates(1.0 - unlabeled, is_labeled, counts, category, n_known)
+    own_rate = rates[category]
+    known = known_chances((1.0 - unlabeled) / own_rate, is_labeled, counts, own_rate)
+    known = np.minimum(known, MOST_SURE)
+    known = known * (1.0 - own_rate) / (1.0 - known * own_rate)
+    return Propensity(rate, rates, np.where(is_labeled, 1.0, known).astype(np.float32), category.astype(np.int32))
 
 
 def among_known(rows: Rows, which_category: RegressionTask, threads: Threads) -> Array:
@@ -85,27 +92,63 @@ def trained_on(is_labeled: Array, is_empty: Array, sample_size: int, seed: int) 
     return trained
 
 
-def label_chances(score: Array, is_labeled: Array, counts: Array) -> Array:
-    """float64[D]: P(labeled | score), rising with the score, fitted to the documents bool[D] that count."""
+def labeling_rates(
+    score: Array, is_labeled: Array, counts: Array, category: Array, n_known: int
+) -> tuple[float, Array]:  # fmt: skip
+    """The common labeling rate, and those of the known categories float64[n_known].
+
+    From scores float64[D] that rise with the probability of a label, and the category that each document is most likely
+    of; only documents that count are looked at. A category's own rate has an error of its own, by chance and by
+    documents of others among its own, and is trusted as far as the rates of all differ by more:
+
+        pi_k = pi + (own_k - pi) tau^2 / (tau^2 + error_k^2)        (empirical Bayes)
+    """
+    labeled = known_chances(score, is_labeled, counts, np.ones(score.size))
+    common = labeling_rate(labeled[counts], is_labeled[counts])
+    own, n_surely = np.full(n_known, common), np.zeros(n_known)
+    for k in range(n_known):
+        of_category = counts & (category == k)
+        if not of_category.any():
+            continue
+        by_itself = labeled
+        if np.count_nonzero(of_category) >= FEWEST_BY_ITSELF:
+            by_itself = known_chances(score, is_labeled, of_category, np.ones(score.size))
+        own[k] = labeling_rate(by_itself[of_category], is_labeled[of_category], common)
+        n_surely[k] = np.count_nonzero(by_itself[of_category] > own[k] / 2.0)
+    error = common * (1.0 - common) / np.maximum(n_surely, 1.0) + (RATE_ERROR * common) ** 2
+    spread = max(float(np.average((own - common) ** 2 - error, weights=1.0 / error)), 0.0)
+    return common, common + (own - common) * spread / (spread + error)
+
+
+def known_chances(score: Array, is_labeled: Array, counts: Array, rate: Array) -> Array:
+    """float64[D]: P(known | score), rising with the score, fitted to the documents bool[D] that count.
+
+    `rate` float64[D] is the probability of a label for a document if it is known: with 1, the answer is the
+    probability of a label.
+    """
     place, size = np.unique(score[counts], return_inverse=True, return_counts=True)[1:]
     n_blocks = max(place.size // BLOCK_DOCUMENTS, 1)
     first = np.cumsum(size) - size  # in the order of scores; equal ones stay together
     block = np.unique(first * n_blocks // max(place.size, 1), return_inverse=True)[1][place]
     n_blocks = int(block.max(initial=0)) + 1
-    weight = np.bincount(block, minlength=n_blocks)
+    weight = np.bincount(block, rate[counts], minlength=n_blocks)
     share = np.bincount(block, is_labeled[counts], minlength=n_blocks) / weight
-    center = np.bincount(block, score[counts], minlength=n_blocks) / weight
+    center = np.bincount(block, score[counts], minlength=n_blocks) / np.bincount(block, minlength=n_blocks)
     fitted: Array = np.interp(score, center, isotonic_regression(share, weights=weight).x)
-    return fitted
+    return np.minimum(fitted, 1.0)
 
 
-def labeling_rate(labeled: Array, is_labeled: Array) -> float:
-    """pi: the labeled share of the documents whose own probability of a label is above pi / 2."""
-    rate = float((labeled**2).sum() / labeled.sum())
+def labeling_rate(labeled: Array, is_labeled: Array, common: float | None = None) -> float:
+    """pi: the labeled share of the documents whose own probability of a label is above pi / 2.
+
+    Of a single category, RATE_PRIOR documents that are labeled at the common rate are added.
+    """
+    rate = float((labeled**2).sum() / max(labeled.sum(), LEAST_SUM))
+    n_more = 0.0 if common is None else RATE_PRIOR
     for _ in range(100):
         known = labeled > rate / 2.0
-        new_rate = float(is_labeled[known].mean())
+        new_rate = (np.count_nonzero(is_labeled & known) + n_more * (common or 0.0)) / (known.sum() + n_more)
         if abs(new_rate - rate) < 1e-9:
             break
-        rate = new_rate
+        rate = float(new_rate)
     return rate

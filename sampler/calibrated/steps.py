@@ -14,10 +14,11 @@ from sampler.calibrated.atoms import count_atoms, likeliest_atoms, settle_atoms
 from sampler.calibrated.bags import WEIGHTINGS
 from sampler.calibrated.granularity import Scores, score_settings
 from sampler.calibrated.known_or_new import Propensity, propensity
+from sampler.calibrated.labeled_groups import blended, company, groupings, weight_of_groups
 from sampler.calibrated.prepared import PreparedCorpus
 from sampler.calibrated.settings import VARIANTS, Setting, all_settings
 from sampler.calibrated.sides import BOTH_SIDES, KNOWN_SIDE, NEW_SIDE, Side, group_side, labeled_of
-from sampler.corpus import Array, Corpus
+from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.hyperparameters import CalibratedHyperparameters
 from sampler.numerics.threads import Threads
 
@@ -67,8 +68,7 @@ def calibration_step(
     """The result of one step from those before it."""
     corpus, hyperparameters, seed = prepared.corpus, prepared.hyperparameters, prepared.seed
     if number == 0:
-        atoms = [atom for run in runs for atom in run["atoms"]]
-        learned = propensity(prepared.bags, corpus.labels, corpus.n_known, atoms, hyperparameters, seed, threads)
+        learned = learn(prepared, [atom for run in runs for atom in run["atoms"]], threads)
         return {name: np.asarray(value) for name, value in learned._asdict().items()}
     start, which = divmod(number - 1, len(BOTH_SIDES) * len(VARIANTS))
     side_number, variant = divmod(which, len(VARIANTS))
@@ -79,6 +79,23 @@ def calibration_step(
     if side_number == KNOWN_SIDE:  # the others are there to be grouped with
         groups = groups[:, labeled_of(side, corpus.labels)]
     return {"groups": groups}
+
+
+def learn(prepared: PreparedCorpus, atoms: list[Array], threads: Threads) -> Propensity:
+    """Known or new, by a regression, and by groups as far as labels are few."""
+    corpus, hyperparameters, bags = prepared.corpus, prepared.hyperparameters, prepared.bags
+    learned = propensity(bags, corpus.labels, corpus.n_known, atoms, hyperparameters, prepared.seed, threads)
+    weight = weight_of_groups(corpus.labels, corpus.n_known)
+    if weight == 0.0 or np.isnan(learned.rate):
+        return learned
+    values = [prepared.values(weighting) for weighting in range(WEIGHTINGS)]
+    groups = groupings(bags, values, atoms, hyperparameters, prepared.seed, threads)
+    told = company(groups, corpus.labels, ~bags.is_empty, corpus.n_known, hyperparameters, threads)
+    is_labeled = corpus.labels != UNLABELED
+    known = np.where(is_labeled, 1.0, blended(learned.known, told.known, weight))
+    follows = ~is_labeled & (told.known > 0.5) & (weight > 0.5)
+    category = np.where(follows, told.category, learned.category)
+    return learned._replace(known=known.astype(np.float32), category=category.astype(np.int32))
 
 
 def all_atom_runs(prepared: PreparedCorpus, threads: Threads) -> list[Arrays]:
@@ -96,7 +113,8 @@ def all_steps(prepared: PreparedCorpus, runs: list[Arrays], threads: Threads) ->
 
 def learned_in(done: list[Arrays]) -> Propensity:
     """The result of the first step."""
-    return Propensity(float(done[0]["rate"]), done[0]["known"], done[0]["category"])
+    rate, *rest = (done[0][name] for name in Propensity._fields)
+    return Propensity(float(rate), *rest)
 
 
 class Calibration(NamedTuple):

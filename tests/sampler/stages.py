@@ -173,7 +173,7 @@ def learned(size: Size) -> Propensity:
     is_labeled = corpus.labels != UNLABELED
     known = np.where(is_labeled, 1.0, rng.random(size.n_documents)).astype(np.float32)
     category = np.where(is_labeled, corpus.labels, rng.integers(size.n_known, size=size.n_documents))
-    return Propensity(0.5, known, category.astype(np.int32))
+    return Propensity(0.5, np.full(size.n_known, 0.5), known, category.astype(np.int32))
 
 
 def group_side(size: Size) -> Work:

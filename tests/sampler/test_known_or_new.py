@@ -8,7 +8,14 @@ import pytest
 from sklearn.isotonic import IsotonicRegression
 
 from sampler.calibrated.bags import word_bags
-from sampler.calibrated.known_or_new import Propensity, label_chances, labeling_rate, propensity, trained_on
+from sampler.calibrated.known_or_new import (
+    Propensity,
+    known_chances,
+    labeling_rate,
+    labeling_rates,
+    propensity,
+    trained_on,
+)
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.numerics.threads import Threads
 from tests.sampler.calibrated_harness import QUICK, easy, posed
@@ -166,6 +173,11 @@ def test_any_number_of_threads_gives_the_same_propensities() -> None:
             assert np.asarray(a).tobytes() == np.asarray(b).tobytes()
 
 
+def label_chances(score: Array, is_labeled: Array, counts: Array) -> Array:
+    """How likely each document bears a label: as if each known one did."""
+    return known_chances(score, is_labeled, counts, np.ones(score.size))
+
+
 def test_levels_of_many_documents_are_calibrated_as_by_isotonic_regression() -> None:
     """Each level has documents enough to be judged by itself; some of them do not count, and some lie beyond."""
     rng = np.random.default_rng(75)
@@ -207,6 +219,55 @@ def test_the_labeling_rate_is_that_of_the_documents_above_half_of_it() -> None:
     is_labeled = np.concatenate([np.arange(n) < k for n, k in ((20, 10), (10, 3), (40, 2))])
     assert labeling_rate(labeled, is_labeled) == pytest.approx(13 / 30, abs=1e-9)
     assert labeling_rate(np.ones(5), np.ones(5, bool)) == 1.0
+
+
+def test_documents_that_are_labeled_at_a_low_rate_are_as_surely_known_as_others() -> None:
+    """Two levels of 1,000 documents: half of the lower and all of the upper ones are known; rates .1 and .6 alternate.
+
+    The share of labels over the mean rate errs by sqrt(.35 / 1000) / .35 = .05 at most; allowed are five of that.
+    """
+    rng = np.random.default_rng(78)
+    score, rate = np.repeat([0.2, 0.8], 1_000), np.tile([0.1, 0.6], 1_000)
+    is_labeled = (rng.random(2_000) < np.repeat([0.5, 1.0], 1_000)) & (rng.random(2_000) < rate)
+    found = known_chances(score, is_labeled, np.ones(2_000, bool), rate)
+    np.testing.assert_allclose(found[[0, -1]], [0.5, 1.0], atol=0.25)
+
+
+# Of each category, its documents and the rate at which they are labeled; as many documents are new.
+UNEVEN = ((600, 0.05), (500, 0.6), (400, 0.3), (500, 0.1))
+
+
+def labeled_at(rates: tuple[tuple[int, float], ...], seed: int) -> tuple[Array, Array, Array]:
+    """Scores, labels and categories: known documents score around their rate, those beside them around 0."""
+    rng = np.random.default_rng(seed)
+    score, is_labeled, category = [], [], []
+    for k, (n, rate) in enumerate(rates):
+        is_known = np.arange(2 * n) < n
+        score.append(np.where(is_known, rate, 0.0) + 0.01 * rng.random(2 * n))
+        is_labeled.append(is_known & (rng.random(2 * n) < rate))
+        category.append(np.full(2 * n, k))
+    return np.concatenate(score), np.concatenate(is_labeled), np.concatenate(category)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_each_category_has_a_labeling_rate_of_its_own(seed: int) -> None:
+    """A share errs by sqrt(p (1 - p) / n), .02 at most; four of that, and a tenth for what is shrunk."""
+    score, is_labeled, category = labeled_at(UNEVEN, 80 + seed)
+    _, rates = labeling_rates(score, is_labeled, np.ones(score.size, bool), category, len(UNEVEN))
+    for (n, rate), found in zip(UNEVEN, rates, strict=True):
+        assert found == pytest.approx(rate, abs=4 * (rate * (1 - rate) / n) ** 0.5 + 0.1 * rate)
+
+
+def test_rates_that_differ_as_chance_lets_them_are_one() -> None:
+    score, is_labeled, category = labeled_at(((60, 0.4), (30, 0.4), (50, 0.4)), 84)
+    common, rates = labeling_rates(score, is_labeled, np.ones(score.size, bool), category, 3)
+    assert rates.tolist() == [common] * 3
+
+
+def test_a_category_without_a_document_has_the_common_rate() -> None:
+    score, is_labeled, category = labeled_at(UNEVEN[:2], 85)
+    common, rates = labeling_rates(score, is_labeled, np.ones(score.size, bool), category, 3)
+    assert rates[2] == common
 
 
 def test_a_sample_to_learn_from_is_half_labeled_at_most() -> None:

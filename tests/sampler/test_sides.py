@@ -17,7 +17,8 @@ from tests.sampler.calibrated_harness import QUICK, calibrate, four_categories, 
 def test_the_sides_part_the_documents_that_have_a_word() -> None:
     labels = np.array([0, 1, UNLABELED, UNLABELED, UNLABELED, 1], np.int32)
     corpus = posed([[0, 1], [], [2, 5, 5], [], [4, 7], [1]], labels.tolist(), 2)
-    learned = Propensity(0.5, np.array([1.0, 1.0, 0.5, 0.9, 0.49, 1.0], np.float32), np.zeros(6, np.int32))
+    known = np.array([1.0, 1.0, 0.5, 0.9, 0.49, 1.0], np.float32)
+    learned = Propensity(0.5, np.full(1, 0.5), known, np.zeros(6, np.int32))
     prepared, bags = PreparedCorpus(corpus, QUICK, 1), word_bags(corpus)
     sides = [prepared.side(number, learned) for number in BOTH_SIDES]
     assert [side.documents.tolist() for side in sides] == [[0, 2, 5], [4]]
@@ -57,7 +58,7 @@ def test_settings_stand_in_the_order_of_the_groups_that_they_made() -> None:
 
 def test_a_side_without_documents_has_groups_of_nothing() -> None:
     prepared = PreparedCorpus(posed([[0, 1], [1]], [0, 0], 1), QUICK, 1)
-    learned = Propensity(1.0, np.ones(2, np.float32), np.zeros(2, np.int32))
+    learned = Propensity(1.0, np.ones(1), np.ones(2, np.float32), np.zeros(2, np.int32))
     side = prepared.side(NEW_SIDE, learned)
     with Threads() as threads:
         seeds = prepared.side_seeds(NEW_SIDE, learned, (1, 1), threads)
