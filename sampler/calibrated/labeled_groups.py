@@ -23,6 +23,7 @@ from sampler.numerics.threads import Threads
 
 ENOUGH_LABELS = 18.0  # a category: from there on a regression counts for more
 STEEPNESS = 3.0
+ATOMS_EACH = 4
 LEAST_WEIGHT = 0.05  # of the groups, below which they are not asked
 LEAST_SHARE = 0.25  # of the labeled share of a category's groups: with less a group is not of it
 SCORE_SCALE = 2.0  # times that of settings: labels that are few say less
@@ -36,10 +37,14 @@ class Company(NamedTuple):
     category: Array  # int64[D], which one it is most likely of
 
 
-def weight_of_groups(labels: Array, n_known: int) -> float:
-    """How much groups count beside the regression: 1 without a label, a half with ENOUGH_LABELS a category."""
+def weight_of_groups(labels: Array, n_known: int, n_atoms: int) -> float:
+    """How much groups count beside the regression: 1 without a label, a half with ENOUGH_LABELS a category.
+
+    Groups are made of atoms. With less than ATOMS_EACH of these a known category they are as much the sooner too coarse.
+    """
     labels_each = np.count_nonzero(labels != UNLABELED) / max(n_known, 1)
-    weight = 1.0 / (1.0 + (labels_each / ENOUGH_LABELS) ** STEEPNESS)
+    enough = ENOUGH_LABELS * min(n_atoms / (ATOMS_EACH * max(n_known, 1)), 1.0)
+    weight = 1.0 / (1.0 + (labels_each / enough) ** STEEPNESS)
     return weight if weight >= LEAST_WEIGHT else 0.0
 
 

@@ -85,7 +85,8 @@ def learn(prepared: PreparedCorpus, atoms: list[Array], threads: Threads) -> Pro
     """Known or new, by a regression, and by groups as far as labels are few."""
     corpus, hyperparameters, bags = prepared.corpus, prepared.hyperparameters, prepared.bags
     learned = propensity(bags, corpus.labels, corpus.n_known, atoms, hyperparameters, prepared.seed, threads)
-    weight = weight_of_groups(corpus.labels, corpus.n_known)
+    n_atoms = max((int(atom.max(initial=0)) + 1 for atom in atoms), default=0)
+    weight = weight_of_groups(corpus.labels, corpus.n_known, n_atoms)
     if weight == 0.0 or np.isnan(learned.rate):
         return learned
     values = [prepared.values(weighting) for weighting in range(WEIGHTINGS)]

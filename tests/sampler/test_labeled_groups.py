@@ -33,10 +33,17 @@ def told(groups: list[list[int]], labels: list[int], n_known: int) -> tuple[Arra
 
 def test_groups_count_alone_without_labels_by_half_with_some_and_not_at_all_with_many() -> None:
     labels = np.array([0, 1] * 100 + [UNLABELED] * 100, np.int32)
-    weights = [weight_of_groups(labels[first:], 2) for first in range(201)]
+    weights = [weight_of_groups(labels[first:], 2, 8) for first in range(201)]
     assert weights[-1] == 1.0 and weights[0] == 0.0
     assert weights == sorted(weights)
     assert weights[200 - 2 * int(ENOUGH_LABELS)] == 0.5
+
+
+def test_groups_of_fewer_atoms_than_categories_need_count_for_less() -> None:
+    labels = np.repeat(np.arange(10, dtype=np.int32), 9)
+    weights = [weight_of_groups(labels, 10, n_atoms) for n_atoms in (40, 20, 10)]
+    np.testing.assert_allclose(weights, [1 / (1 + 0.5**3), 0.5, 1 / (1 + 2.0**3)])
+    assert weight_of_groups(labels, 10, 1_000) == weights[0]
 
 
 def test_a_document_is_known_as_likely_as_a_grouping_has_it_beside_a_labeled_one() -> None:
