@@ -40,7 +40,7 @@ class Company(NamedTuple):
 def weight_of_groups(labels: Array, n_known: int, n_atoms: int) -> float:
     """How much groups count beside the regression: 1 without a label, a half with ENOUGH_LABELS a category.
 
-    Groups are made of atoms. With less than ATOMS_EACH of these a known category they are as much the sooner too coarse.
+    They are made of atoms: with fewer than ATOMS_EACH of these a known category, they are too coarse that much sooner.
     """
     labels_each = np.count_nonzero(labels != UNLABELED) / max(n_known, 1)
     enough = ENOUGH_LABELS * min(n_atoms / (ATOMS_EACH * max(n_known, 1)), 1.0)
