@@ -21,7 +21,7 @@ from sampler.calibrated import chain as calibrated_chain
 from sampler.calibrated import steps
 from sampler.calibrated.conclusion import CalibratedConclusion, conclude_chains
 from sampler.calibrated.prepared import PreparedCorpus
-from sampler.copies import Texts, texts_of
+from sampler.copies import Texts, find_copies, texts_from
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.hyperparameters import CalibratedHyperparameters
 from sampler.numerics.threads import Threads
@@ -42,7 +42,7 @@ class Run(NamedTuple):
 def categorize(problem: Problem, seed: int) -> Answer:
     """What a job with all defaults answers, on one thread."""
     with Threads() as threads:
-        return answer_of(run(problem.corpus, seed, threads, {}))
+        return answer_of(run(texts_from(problem.corpus, problem.copy_of), seed, threads, {}))
 
 
 def answer_of(done: Run) -> Answer:
@@ -52,12 +52,9 @@ def answer_of(done: Run) -> Answer:
     return Answer(found.category, found.n_categories, (int(low), int(np.ceil(high))), found.probability)
 
 
-def run(corpus: Corpus, seed: int, threads: Threads, seconds: dict[str, float]) -> Run:
-    """Take all steps of a job; `seconds` gets the time of each kind of unit."""
-    hyperparameters = CalibratedHyperparameters()
-    with timed(seconds, "copies"):
-        texts = texts_of(corpus, threads)
-        corpus = texts.corpus
+def run(texts: Texts, seed: int, threads: Threads, seconds: dict[str, float]) -> Run:
+    """Take all steps of a job but the first; `seconds` gets the time of each kind of unit."""
+    corpus, hyperparameters = texts.corpus, CalibratedHyperparameters()
     with timed(seconds, "atoms"):
         prepared = PreparedCorpus(corpus, hyperparameters, seed)
         runs = steps.all_atom_runs(prepared, threads)
@@ -101,7 +98,14 @@ def simulated(n_documents: int, seed: int = 0) -> Problem:
     corpora.write_words(words, offsets, everyone, np.ones(1), own, other, np.uint64(rng.integers(2**63)))
     is_labeled = (truth < N_KNOWN) & (rng.random(n_documents) < LABELED)
     labels = np.where(is_labeled, everyone, UNLABELED).astype(np.int32)
-    return Problem(f"simulated-{n_documents}", Corpus(words, offsets, labels, N_WORDS, N_KNOWN), truth, [], [])
+    return Problem(
+        f"simulated-{n_documents}",
+        Corpus(words, offsets, labels, N_WORDS, N_KNOWN),
+        truth,
+        [],
+        [],
+        np.arange(n_documents),
+    )
 
 
 def main() -> None:
@@ -111,11 +115,15 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     arguments = parser.parse_args()
     with Threads(arguments.threads) as threads:
-        run(simulated(2_000).corpus, 0, threads, {})  # compiles what is needed
+        run(
+            texts_from(simulated(2_000).corpus, find_copies(simulated(2_000).corpus, threads)), 0, threads, {}
+        )  # compiles
         problem = simulated(arguments.documents)
         memory, seconds = machine.PeakMemory(), dict[str, float]()
         with timed(seconds, "all"):
-            done = run(problem.corpus, 0, threads, seconds)
+            with timed(seconds, "copies"):
+                texts = texts_from(problem.corpus, find_copies(problem.corpus, threads))
+            done = run(texts, 0, threads, seconds)
     line = {"documents": arguments.documents, "threads": arguments.threads, "seconds": seconds}
     print(json.dumps({**line, "peak_mb": memory.mb, **score(problem, answer_of(done))}))
 

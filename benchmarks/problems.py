@@ -17,6 +17,7 @@ import numpy as np
 
 from benchmarks import mess
 from benchmarks.mess import Document
+from sampler.copies import find_copies
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.text import NO_STOP_WORDS, Encoded, TextOptions, encode
 
@@ -34,6 +35,7 @@ class Problem(NamedTuple):
     truth: Array  # int64[D], true category; the known ones first, as in the corpus
     texts: list[str]  # D, for a method that encodes them in its own way
     names: list[str]  # of the true categories, known ones first: document d is of names[truth[d]]
+    copy_of: Array  # int32[D], the document that each is a copy of, or itself
 
     @property
     def scored(self) -> Array:
@@ -86,7 +88,7 @@ def pose(name: str, texts: list[str], categories: list[str], is_labeled: list[bo
     order = list(dict.fromkeys(encoded.categories + categories))
     index = {category: k for k, category in enumerate(order)}
     truth = np.array([index[category] for category in categories])
-    return Problem(name, encoded.corpus, truth, texts, order)
+    return Problem(name, encoded.corpus, truth, texts, order, encoded.copy_of)
 
 
 def encode_by_length(texts: list[str], labels: list[str | None], has_stop_words: bool) -> Encoded:
@@ -95,14 +97,15 @@ def encode_by_length(texts: list[str], labels: list[str | None], has_stop_words:
     Texts of fewer than SHORT tokens in the mean keep rarer words; below VERY_SHORT they keep stop words too.
     """
     stop_words = "en" if has_stop_words else NO_STOP_WORDS
-    encoded = encode(texts, labels, TextOptions(stop_words, min_document_frequency=MIN_DOCUMENT_FREQUENCY))
+    encoded = encode(texts, labels, TextOptions(stop_words, min_document_frequency=MIN_DOCUMENT_FREQUENCY), find_copies)
     mean_length = encoded.corpus.n_tokens / encoded.corpus.n_documents
     if mean_length >= SHORT:
         return encoded
     if mean_length >= VERY_SHORT:
-        return encode(texts, labels, TextOptions(stop_words, min_document_frequency=MIN_DOCUMENT_FREQUENCY_SHORT))
-    frequency = MIN_DOCUMENT_FREQUENCY_VERY_SHORT
-    return encode(texts, labels, TextOptions(NO_STOP_WORDS, min_document_frequency=frequency))
+        options = TextOptions(stop_words, min_document_frequency=MIN_DOCUMENT_FREQUENCY_SHORT)
+    else:
+        options = TextOptions(NO_STOP_WORDS, min_document_frequency=MIN_DOCUMENT_FREQUENCY_VERY_SHORT)
+    return encode(texts, labels, options, find_copies)
 
 
 def as_text(counts: dict[str, int]) -> str:

@@ -16,8 +16,9 @@ from pathlib import Path
 import numpy as np
 
 from sampler import CalibratedHyperparameters, TextOptions, calibrated, encode
-from sampler.answers.consensus import category_words
+from sampler.answers.consensus import category_words, consensus_of_documents
 from sampler.answers.metrics import nmi
+from sampler.copies import find_copies, texts_from
 from sampler.numerics.threads import Threads
 
 HERE = Path(__file__).parent
@@ -29,7 +30,9 @@ def main() -> None:
     lines = "".join((HERE / f"{name}.ndjson").read_text(encoding="utf-8") for name in ("labeled", "unlabeled"))
     documents = [json.loads(line) for line in lines.splitlines()]
     labels = [document.get("label") for document in documents]
-    corpus, vocabulary, names = encode((document["text"] for document in documents), labels, TextOptions())
+    encoded = encode((document["text"] for document in documents), labels, TextOptions(), find_copies)
+    texts = texts_from(encoded.corpus, encoded.copy_of)  # each once
+    corpus, vocabulary, names = texts.corpus, encoded.vocabulary, encoded.categories
 
     constants, threads, numbers = CalibratedHyperparameters(), Threads(), []
     calibration = calibrated.calibrate(calibrated.PreparedCorpus(corpus, constants, SEED), threads)
@@ -41,18 +44,19 @@ def main() -> None:
             numbers.append(corpus.n_known + draw.n_new)
     traces = {"the number of categories": np.array([numbers])}
     answer = calibrated.conclude_chains(corpus, constants, calibration, [state], traces, threads).consensus
+    of_documents = consensus_of_documents(answer, texts)
 
     for number, n_draws in sorted(Counter(numbers).items()):
         print(f"{number:3} categories in {n_draws / len(numbers):4.0%} of the draws")
     for category, words in enumerate(category_words(corpus, answer, 5, threads)):
         name = names[category] if category < corpus.n_known else f"new {category + 1 - corpus.n_known}"
-        size = np.count_nonzero(answer.category == category)
+        size = np.count_nonzero(of_documents.category == category)
         print(f"{name:24} {size:4} documents: {', '.join(vocabulary[word] for word, _ in words)}")
     with (HERE / "truth.csv").open(encoding="utf-8", newline="") as file:
         truth = {row["key"]: row["label"] for row in csv.DictReader(file)}
     unlabeled = [d for d, label in enumerate(labels) if label is None]
     true = [truth[documents[d]["key"]] for d in unlabeled]
-    print(f"NMI with the labels kept back: {nmi(true, answer.category[unlabeled]):.3f}")
+    print(f"NMI with the labels kept back: {nmi(true, of_documents.category[unlabeled]):.3f}")
 
 
 if __name__ == "__main__":

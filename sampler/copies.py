@@ -49,16 +49,6 @@ class Texts(NamedTuple):
     label_share: Array  # float64[T], share of a text's labeled documents that have its label; 1 if none is labeled
 
 
-def texts_of(corpus: Corpus, threads: Threads | None = None) -> Texts:
-    """Take each text of a corpus once. Without threads nothing interrupts it."""
-    return texts_from(corpus, find_copies(corpus, threads or Threads()))
-
-
-def texts_apart(corpus: Corpus) -> Texts:
-    """Each document as a text of its own, whatever is in it."""
-    return texts_from(corpus, np.arange(corpus.n_documents, dtype=np.int32))
-
-
 def texts_from(corpus: Corpus, copy_of: Array) -> Texts:
     """The texts of a corpus of which it is known which documents are copies, see `find_copies`.
 
@@ -121,11 +111,13 @@ def contradictions(texts: Texts) -> Iterator[tuple[int, float, int, float]]:
         yield d, labels[own] / labels.total(), other, n / labels.total()
 
 
-def find_copies(corpus: Corpus, threads: Threads) -> Array:
+def find_copies(corpus: Corpus, threads: Threads | None = None) -> Array:
     """int32[D]: the document that each is a copy of, always an earlier one that is no copy; of the others, themselves.
 
-    Documents without a word are copies of none. O(N) time; O(D) memory: 400 bytes a document with a word.
+    Documents without a word are copies of none. Without threads nothing interrupts it. O(N) time; O(D) memory: 400
+    bytes a document with a word.
     """
+    threads = threads or Threads()
     copy_of = np.arange(corpus.n_documents, dtype=np.int32)
     with_words = np.flatnonzero(corpus.lengths > 0)
     if with_words.size < 2:

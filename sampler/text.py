@@ -2,7 +2,7 @@
 
 import unicodedata
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -53,6 +53,7 @@ class Encoded(NamedTuple):
     corpus: Corpus
     vocabulary: list[str]  # V words in code point order
     categories: list[str]  # known categories in code point order
+    copy_of: Array  # int32[D], the document that each is a copy of, or itself
 
 
 def words_of(text: str) -> list[str]:
@@ -79,12 +80,16 @@ def folded(listed: Iterable[str]) -> frozenset[str]:
     return frozenset(word for phrase in listed for word in words_of(phrase) or [phrase])
 
 
-def encode(texts: Iterable[str], labels: list[str | None], options: TextOptions) -> Encoded:
+def encode(
+    texts: Iterable[str], labels: list[str | None], options: TextOptions,
+    find_copies: Callable[[Corpus], Array] | None = None,
+) -> Encoded:  # fmt: skip
     """Token arrays, vocabulary and known categories of D documents; texts are read once, in order.
 
-    The indices of words and categories follow from the strings alone, whatever the order of the
-    documents. A document may be left without a token. O(N) time, 4 bytes a token while reading, stop words
-    included if it is to be seen whether they go.
+    The indices of words and categories follow from the strings alone, whatever the order of the documents. A document
+    may be left without a token. Copies are looked for, if at all, before rare words are left out, and a word is not
+    less rare for being in copies: see `sampler.copies.find_copies`. O(N) time, 4 bytes a token while reading, stop
+    words included if it is to be seen whether they go.
     """
     first_seen: dict[str, int] = {}
     document_frequency = array("l")
@@ -100,6 +105,15 @@ def encode(texts: Iterable[str], labels: list[str | None], options: TextOptions)
     if len(lengths) != len(labels):
         raise ValueError(f"{len(labels)} labels do not match {len(lengths)} texts")
 
+    copy_of = np.arange(len(lengths), dtype=np.int32)
+    if find_copies is not None:
+        offsets = np.concatenate([[0], np.cumsum(np.array(lengths, np.int64))]).astype(np.int64)
+        nobody = np.full(len(lengths), UNLABELED, np.int32)
+        copy_of = find_copies(Corpus(numbers(tokens), offsets, nobody, len(first_seen), 0))
+        for d in np.flatnonzero(copy_of != np.arange(len(lengths))):
+            for index in set(tokens[offsets[d] : offsets[d + 1]]):
+                document_frequency[index] -= 1
+
     kept = {w: i for w, i in first_seen.items() if document_frequency[i] >= options.min_document_frequency}
     if options.stop_words == AUTO:
         kept = without_stop_words(kept, len(first_seen), tokens, n_least=SHORT * len(lengths))
@@ -113,7 +127,7 @@ def encode(texts: Iterable[str], labels: list[str | None], options: TextOptions)
     known = [UNLABELED if label is None else category_of[label] for label in labels]
     corpus = Corpus(kept_tokens, offsets, np.array(known, np.int32), len(vocabulary), len(categories))
     validate(corpus)
-    return Encoded(corpus, vocabulary, categories)
+    return Encoded(corpus, vocabulary, categories, copy_of)
 
 
 def without_stop_words(kept: dict[str, int], n_seen: int, tokens: "array[int]", n_least: int) -> dict[str, int]:

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from app.core.errors import no_word_left
 from sampler import text
+from sampler.copies import find_copies
 from sampler.corpus import UNLABELED, Corpus
 from worker import encodings, store
 from worker.corpus_file import CorpusFileError
@@ -57,9 +58,10 @@ def encode_documents(leg: Leg) -> Draft:
 
     with leg.database.readers.begin() as session:
         documents, options = store.Documents(session, leg.job, check), store.text_options(leg.job)
-        encoded = text.encode(documents.texts(), documents.labels, options)
-    with leg.threads() as threads:
-        return encodings.draft(encoded, documents.ids, options, threads)
+        with leg.threads() as threads:
+            look = partial(find_copies, threads=threads) if options.join_copies else None
+            encoded = text.encode(documents.texts(), documents.labels, options, look)
+    return encodings.draft(encoded, documents.ids)
 
 
 def begin_encoding(leg: Leg, draft: Draft, session: Session) -> int:

@@ -15,10 +15,9 @@ from sqlalchemy.orm import Session, defer
 
 from app.core.db import upsert
 from app.core.tables import Encoding, EncodingPart, Job
-from sampler.copies import labeled_texts, texts_apart, texts_of
+from sampler.copies import labeled_texts, texts_from
 from sampler.corpus import Corpus
-from sampler.numerics.threads import Threads
-from sampler.text import Encoded, TextOptions
+from sampler.text import Encoded
 from worker import corpus_file
 from worker.corpus_cache import CorpusCache
 from worker.corpus_file import Arrays, CorpusFileError, Sizes
@@ -36,11 +35,11 @@ class Draft(NamedTuple):
     digest: str  # of the file
 
 
-def draft(encoded: Encoded, document_ids: list[int], options: TextOptions, threads: Threads) -> Draft:
+def draft(encoded: Encoded, document_ids: list[int]) -> Draft:
     """The distinct texts of the encoded documents, whose words are sorted in place, and the ids of their rows."""
     corpus = encoded.corpus
     sort_words(corpus)
-    texts = texts_of(corpus, threads) if options.join_copies else texts_apart(corpus)
+    texts = texts_from(corpus, encoded.copy_of)
     words, offsets = texts.corpus.words, texts.corpus.offsets
     arrays = Arrays(words, offsets, texts.text_of, corpus.labels, np.array(document_ids, np.int64))
     return Draft(encoded, arrays, corpus_file.digest(arrays))

@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from sampler.copies import NEAR, contradictions, find_copies, texts_apart, texts_of
+from sampler.copies import NEAR, Texts, contradictions, find_copies, texts_from
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.numerics.threads import Interrupted, Threads
 
@@ -25,6 +25,11 @@ def copy_of(corpus: Corpus, n_threads: int = 1) -> list[int]:
     with Threads(n_threads) as threads:
         found: list[int] = find_copies(corpus, threads).tolist()
         return found
+
+
+def texts_from_copies(corpus: Corpus) -> Texts:
+    """The distinct texts of a corpus."""
+    return texts_from(corpus, find_copies(corpus))
 
 
 def messy_corpus(seed: int) -> Corpus:
@@ -108,7 +113,7 @@ def test_a_thousand_texts_of_one_boilerplate_are_told_apart() -> None:
 
 def test_a_text_has_the_label_that_most_of_its_labeled_documents_have() -> None:
     labels = [UNLABELED, 1, 2, 2, UNLABELED, 0, UNLABELED]
-    texts = texts_of(corpus_of([[1], [1], [1], [1], [2], [2], [3]], labels, n_known=3))
+    texts = texts_from_copies(corpus_of([[1], [1], [1], [1], [2], [2], [3]], labels, n_known=3))
     assert texts.text_of.tolist() == [0, 0, 0, 0, 1, 1, 2]
     assert texts.first.tolist() == [0, 4, 6]
     assert texts.corpus.labels.tolist() == [2, 0, UNLABELED]
@@ -117,13 +122,6 @@ def test_a_text_has_the_label_that_most_of_its_labeled_documents_have() -> None:
     assert list(contradictions(texts)) == [(1, 1 / 3, 2, 2 / 3), (2, 2 / 3, 1, 1 / 3), (3, 2 / 3, 1, 1 / 3)]
 
 
-def test_documents_may_be_left_apart() -> None:
-    corpus = corpus_of([[1], [1]], [0, UNLABELED], n_known=1)
-    texts = texts_apart(corpus)
-    assert texts.text_of.tolist() == [0, 1]
-    assert texts.corpus is not None and texts.corpus.labels.tolist() == [0, UNLABELED]
-
-
 def test_a_corpus_without_copies_is_not_copied() -> None:
     corpus = corpus_of([[1, 2], [3], [4, 5, 6]])
-    assert texts_of(corpus).corpus.words is corpus.words
+    assert texts_from_copies(corpus).corpus.words is corpus.words
