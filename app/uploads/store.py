@@ -182,7 +182,7 @@ class Store:
         texts = digests_of(row.text for row in rows)
         new = self.texts.new_among(texts)
         if texts.size:
-            session.execute(insert(TextBatch), batch_of(self.corpus_id, version, texts, new))
+            session.connection().execute(insert(TextBatch), batch_of(self.corpus_id, version, texts, new))
         return texts.size - new.size
 
     def values(self, row: Row, version: int) -> dict[str, object]:

@@ -1,7 +1,7 @@
 """Which texts a corpus holds, as digests, and how many of its documents are copies.
 
-Digests come in no order, so that an index over them would dirty a page for nearly every document: it takes SQLite
-longer than all else that an upload writes. Instead, each batch leaves the digests of the texts that were new with it in
+Digests come in no order, so that an index over them dirties a page for nearly every document: it costs SQLite about
+as much as all else that an upload writes. Instead, each batch leaves the digests of the texts that were new with it in
 one row, and a process remembers those of the corpora that it writes to.
 """
 
@@ -21,7 +21,7 @@ DIGEST_BYTES = 8  # of a million texts, two share a digest with a chance of 1 in
 DIGEST_TYPE = "<u8"
 WHITE_SPACE = b"\t\n\v\f\r\x1c\x1d\x1e\x1f"  # of ASCII, as str.split() has it
 BLANKS = bytes.maketrans(WHITE_SPACE, b" " * len(WHITE_SPACE))
-MAX_KNOWN = 4_000_000  # digests that a process remembers
+MAX_KNOWN, MAX_CORPORA = 4_000_000, 100  # digests that a process remembers, and corpora that it remembers them of
 
 Digests = NDArray[np.uint64]
 
@@ -79,7 +79,8 @@ class RememberedTexts:
             self.by_corpus.pop(corpus_id, None)
             return
         self.by_corpus[corpus_id] = texts
-        if sum(known.size for known in list(self.by_corpus.values())) > MAX_KNOWN:
+        known = list(self.by_corpus.values())
+        if len(known) > MAX_CORPORA or sum(each.size for each in known) > MAX_KNOWN:
             self.by_corpus = {corpus_id: texts}
 
 

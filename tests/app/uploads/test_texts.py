@@ -130,6 +130,10 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, size in (("a", 6), ("b", 4), ("c", 3), ("d", 11)):
         remembered.keep(name, KnownTexts(1, (np.arange(size, dtype=np.uint64),)))
     assert list(remembered.by_corpus) == ["c"]
+    monkeypatch.setattr(texts, "MAX_CORPORA", 2)
+    for name in ("e", "f"):
+        remembered.keep(name, KnownTexts())
+    assert list(remembered.by_corpus) == ["f"]
 
 
 @given(st.lists(st.lists(st.integers(0, 50), min_size=1, max_size=8), max_size=20))
