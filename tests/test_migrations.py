@@ -13,6 +13,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import inspect, text
+from starlette.testclient import TestClient
 
 from app.core import db, schema
 from app.core.settings import Settings
@@ -20,6 +21,7 @@ from app.core.tables import Base, Job
 from app.http.main import create_app
 from sampler.archive import pack
 from sampler.corpus import UNLABELED, Corpus
+from tests.app.uploads.sending import lines, send
 from worker import encodings
 
 NEW_TABLES = (
@@ -139,6 +141,7 @@ def test_rows_survive_the_way_up_and_down_and_up_again(database_url: str) -> Non
 
     schema.migrate(database_url)
     second = contents(database)
+    assert [(batch["n_texts"], batch["n_copies"]) for batch in second.pop("text_batches")] == [(1, 0)]
     assert all(second.pop(name) == [] for name in NEW_TABLES)
     with_added = {name: [{**row, **ADDED.get(name, {})} for row in rows] for name, rows in first.items()}
     assert second == {**with_added, "alembic_version": [{"version_num": "0007"}]}
@@ -284,6 +287,30 @@ def test_encodings_from_before_copies_were_joined_are_made_again(database_url: s
     job = Job(corpus_id="11111111-2222-4333-8444-555555555555", corpus_version=1, settings={"text": {}})
     with database.readers.begin() as session:
         assert encodings.find(session, job) is None
+    database.engine.dispose()
+
+
+def test_texts_of_documents_from_before_are_counted_as_those_of_later_ones(database_url: str, tmp_path: Path) -> None:
+    """What comes again afterwards is nothing new."""
+    texts = ["a  b", "a\nb", "", "caf\u00e9", "cafe\u0301", "A b", "\u2003a b", "c", "d\x1ce"]
+    corpora = ["11111111-2222-4333-8444-555555555555", "22222222-2222-4333-8444-555555555555"]
+    schema.migrate(database_url, "0006")
+    database = db.connect(database_url)
+    with database.sessions.begin() as session:
+        for corpus_id in corpora:
+            session.execute(text("INSERT INTO corpora VALUES (:id, 'corpus', 2, 1.5, NULL)"), {"id": corpus_id})
+            for number, written in enumerate(texts):
+                row = {"corpus": corpus_id, "version": 1 + (number > 4), "key": f"k{number}", "text": written}
+                columns = "corpus_id, version, key, text"
+                session.execute(text(f"INSERT INTO documents ({columns}) VALUES (:corpus, :version, :key, :text)"), row)
+    schema.migrate(database_url)
+    settings = Settings(data_folder=tmp_path, database_url=database_url, trusted_hosts="testserver")
+    with TestClient(create_app(settings)) as client:
+        for corpus_id in corpora:
+            corpus = client.get(f"/v1/corpora/{corpus_id}").json()
+            assert (corpus["copies"], corpus["distinct_texts"]) == (3, 5)
+            again = send(client, f"/v1/corpora/{corpus_id}", lines(*({"text": written} for written in texts)))
+            assert again.json()["copies"] == 8
     database.engine.dispose()
 
 

@@ -101,10 +101,6 @@ class ResultsNotReady(ServiceError):
     """The job has not succeeded, so it has no results."""
 
 
-class NoAudit(ServiceError):
-    """The job's model does not audit labels."""
-
-
 class NoTopics(ServiceError):
     """The job's model has no topics."""
 

@@ -54,7 +54,6 @@ class ModelFacts(NamedTuple):
     chains: int  # by default
     sweeps: int  # by default, of each chain
     burn_in: float  # by default, as a share of the sweeps
-    has_audit: bool  # it looks at whether labels are right
     has_topics: bool  # it learns the topics of its categories
     has_power_test: bool
 
@@ -81,7 +80,6 @@ MODELS: Mapping[str, ModelFacts] = {
         chains=2,
         sweeps=500,
         burn_in=0.5,
-        has_audit=False,
         has_topics=False,
         has_power_test=False,
     ),
@@ -91,7 +89,6 @@ MODELS: Mapping[str, ModelFacts] = {
         chains=4,
         sweeps=100,
         burn_in=0.2,
-        has_audit=True,
         has_topics=True,
         has_power_test=True,
     ),

@@ -109,6 +109,21 @@ class Document(Base):
     )
 
 
+class TextBatch(Base):
+    """The texts that a batch of documents brought into a corpus, those that were not there before.
+
+    Empty documents have none. See app.uploads.texts.
+    """
+
+    __tablename__ = "text_batches"
+
+    corpus_id: Mapped[str] = parent("corpora.id", primary_key=True)
+    version: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)  # of the corpus, that the batch made
+    n_texts: Mapped[int]
+    n_copies: Mapped[int]  # documents whose text is that of an earlier one
+    digests: Mapped[bytes]  # of the texts, ascending
+
+
 class Encoding(Base):
     """A corpus version as token arrays under some text options; shared by chains and jobs."""
 

@@ -21,6 +21,7 @@ from app.http.routers import audit, corpora, health, jobs, power, results, side_
 from app.schemas.common import Problem
 from app.uploads.corpus_counts import KnownCounts
 from app.uploads.removal import Removal
+from app.uploads.texts import RememberedTexts
 
 DESCRIPTION = """
 Newfound gives every unlabeled document of a corpus a category: one of those that labels name, or a new one
@@ -68,6 +69,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.database = database
     app.state.removal = removal
     app.state.known_counts = KnownCounts()
+    app.state.remembered_texts = RememberedTexts()
     for part in (corpora, jobs, side_runs, results, topics, audit, power, health):
         app.include_router(part.router, responses=ANYWHERE)
     app.add_middleware(FrontDoor, routes=app.routes, settings=settings)

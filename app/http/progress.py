@@ -102,7 +102,7 @@ def job_out(session: Session, job: Job, around: Situation, note: str | None, set
                 trace=f"{base}/trace",
                 categories=f"{base}/categories",
                 documents=f"{base}/documents",
-                audit=f"{base}/audit" if facts.has_audit else None,
+                audit=f"{base}/audit",
                 topics=f"{base}/topics" if facts.has_topics else None,
                 power_test=f"{base}/power-test" if facts.has_power_test else None,
             ),

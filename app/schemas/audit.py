@@ -1,5 +1,7 @@
 """What HTTP says of doubtful labels, with examples."""
 
+from typing import Literal
+
 from pydantic import BaseModel, Field
 
 from app.schemas.common import example
@@ -14,11 +16,17 @@ class SuggestionOut(BaseModel):
 
 
 class AuditedOut(BaseModel):
-    """A labeled document whose label is doubtful, given what the other labels teach."""
+    """A labeled document whose label is doubtful."""
 
     key: str
     label: str
-    probability: float = Field(description="Of the label; below 0.5.")
+    reason: Literal["words", "copies"] = Field(
+        description="`words`: by what the other labels teach, it is unlikely. `copies`: documents with the same text, "
+        "or nearly the same, bear another label."
+    )
+    probability: float = Field(
+        description="Of the label: by what the other labels teach, below 0.5; or its share of the copies' labels."
+    )
     suggestion: SuggestionOut | None
 
 
@@ -30,6 +38,7 @@ class AuditPage(BaseModel):
             {
                 "key": "paper-17",
                 "label": "optics",
+                "reason": "words",
                 "probability": 0.08,
                 "suggestion": {"category": 0, "name": "astronomy", "probability": 0.89},
             }

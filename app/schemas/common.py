@@ -104,7 +104,14 @@ class CorpusOut(BaseModel):
 
 
 KNOWN_CATEGORIES = ("astronomy", "geometry", "optics", "robotics", "topology", "zoology")
-COUNTS: dict[str, Any] = {"documents": 2000, "labeled": 480, "unlabeled": 1520, "empty": 1}
+COUNTS: dict[str, Any] = {
+    "documents": 2000,
+    "labeled": 480,
+    "unlabeled": 1520,
+    "empty": 1,
+    "copies": 37,
+    "distinct_texts": 1962,
+}
 
 
 class CorpusCounts(CorpusOut):
@@ -116,6 +123,8 @@ class CorpusCounts(CorpusOut):
     labeled: int
     unlabeled: int
     empty: int = Field(description="Documents without text, labeled or not.")
+    copies: int = Field(description="Documents whose text an earlier document has, but for white space.")
+    distinct_texts: int
 
 
 # When the last corpus was created, and its id.
@@ -167,6 +176,7 @@ class UploadOut(BaseModel):
         labeled=0,
         unlabeled=1520,
         empty=1,
+        copies=37,
         rejected=1,
         errors=[{"line": 17, "reason": "the key 'paper-16' is already in the corpus"}],
         ignored_fields=["year"],
@@ -176,6 +186,9 @@ class UploadOut(BaseModel):
     labeled: int
     unlabeled: int
     empty: int
+    copies: int = Field(
+        description="Of the accepted documents, those whose text was there before, in the corpus or the upload."
+    )
     rejected: int
     errors: list[LineError] = Field(description="The first 1,000, by line.")
     ignored_fields: list[str] = Field(description="Unknown fields, ignored.")

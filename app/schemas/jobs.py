@@ -79,7 +79,7 @@ class Links(BaseModel):
     trace: str
     categories: str
     documents: str
-    audit: str | None = Field(description="Null if the job's model does not audit labels.")
+    audit: str
     topics: str | None = Field(description="Null if the job's model has no topics.")
     power_test: str | None = Field(description="Null if the job's model has no power test.")
 
@@ -129,7 +129,7 @@ JOB: dict[str, Any] = {
         "trace": f"/v1/jobs/{JOB_ID}/trace",
         "categories": f"/v1/jobs/{JOB_ID}/categories",
         "documents": f"/v1/jobs/{JOB_ID}/documents",
-        "audit": None,
+        "audit": f"/v1/jobs/{JOB_ID}/audit",
         "topics": None,
         "power_test": None,
     },

@@ -216,6 +216,10 @@ class DocumentOut(BaseModel):
     runner_up: RunnerUp | None
     reason: str | None
     stability: float | None = Field(description=STABILITY)
+    copy_of: str | None = Field(
+        description="Key of the first document with the same text, or nearly the same, labeled or not; null if there "
+        "is none before this one."
+    )
 
 
 class DocumentPage(BaseModel):
@@ -232,6 +236,7 @@ class DocumentPage(BaseModel):
                 "runner_up": {"category": 2, "name": "optics", "probability": 0.05},
                 "reason": None,
                 "stability": 0.95,
+                "copy_of": "paper-44",
             },
             {
                 "key": "paper-813",
@@ -242,6 +247,7 @@ class DocumentPage(BaseModel):
                 "runner_up": None,
                 "reason": "no word is left after applying the text options",
                 "stability": None,
+                "copy_of": None,
             },
         ],
         next="ODEy",

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from app.core.tables import IS_EMPTY, Corpus, Document
+from app.core.tables import IS_EMPTY, Corpus, Document, TextBatch
 
 MAX_KNOWN = 10_000  # corpora whose counts a process remembers
 
@@ -18,6 +18,8 @@ class Counts(NamedTuple):
     labeled: int = 0
     unlabeled: int = 0
     empty: int = 0  # without text, labeled or not
+    copies: int = 0  # whose text an earlier document has
+    distinct_texts: int = 0
 
 
 class KnownCounts:
@@ -39,7 +41,7 @@ class KnownCounts:
 
 
 def count(session: Session, corpus_ids: Sequence[str]) -> dict[str, Counts]:
-    """Count the documents of corpora, in indexes alone."""
+    """Count the documents of corpora in indexes alone, and their texts batch by batch."""
     counts = dict.fromkeys(corpus_ids, Counts())
     if not corpus_ids:
         return counts
@@ -50,6 +52,10 @@ def count(session: Session, corpus_ids: Sequence[str]) -> dict[str, Counts]:
     empty_of_each = select(Document.corpus_id, func.count()).where(mine, IS_EMPTY)
     for corpus_id, empty in session.execute(empty_of_each.group_by(Document.corpus_id)):
         counts[corpus_id] = counts[corpus_id]._replace(empty=empty)
+    texts_of_each = select(TextBatch.corpus_id, func.sum(TextBatch.n_copies), func.sum(TextBatch.n_texts))
+    of_mine = texts_of_each.where(TextBatch.corpus_id.in_(corpus_ids)).group_by(TextBatch.corpus_id)
+    for corpus_id, copies, texts in session.execute(of_mine):
+        counts[corpus_id] = counts[corpus_id]._replace(copies=int(copies), distinct_texts=int(texts))
     return counts
 
 

@@ -52,6 +52,7 @@ class Report:
     labeled: int = 0
     unlabeled: int = 0
     empty: int = 0  # of the accepted documents, those without text
+    copies: int = 0  # of the accepted documents, those whose text was there before
     rejected: int = 0
     errors: list[BadLine] = field(default_factory=list)
     ignored_fields: list[str] = field(default_factory=list)
@@ -61,12 +62,13 @@ class Report:
         """Documents that are in the corpus now."""
         return self.labeled + self.unlabeled
 
-    def add(self, rows: list[Row], bad_lines: list[BadLine]) -> None:
+    def add(self, rows: list[Row], bad_lines: list[BadLine], n_copies: int = 0) -> None:
         """Count a batch."""
         n_labeled = sum(row.label is not None for row in rows)
         self.labeled += n_labeled
         self.unlabeled += len(rows) - n_labeled
         self.empty += sum(not row.text for row in rows)
+        self.copies += n_copies
         self.rejected += len(bad_lines)
         self.errors += sorted(bad_lines)[: MAX_ERRORS - len(self.errors)]
 
@@ -162,7 +164,7 @@ async def write(batch: Batch, store: Store, report: Report, until: float) -> Non
     """Store the batch, and report it. Raises CorpusNotFound, DatabaseUnavailable, StorageFull."""
     if batch.rows:
         written = await patiently(partial(store.write, batch), until)
-        report.add(written.stored, batch.bad_lines + written.refused)
+        report.add(written.stored, batch.bad_lines + written.refused, written.n_copies)
     else:
         report.add([], batch.bad_lines)
 

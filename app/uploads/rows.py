@@ -8,6 +8,7 @@ from typing import NamedTuple
 from app.core.tables import MAX_KEY, MAX_NAME
 
 FIELDS = ("text", "key", "label")
+ALL_FIELDS = frozenset(FIELDS)
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 MAX_FIELDS = 1_000  # of a JSON line, and columns of a CSV file
 MAX_IGNORED = 100  # unknown fields that are named
@@ -92,6 +93,8 @@ class Ignored:
 
     def note(self, fields: Mapping[str, object]) -> None:
         """Note the unknown fields of a row."""
+        if fields.keys() <= ALL_FIELDS:
+            return
         for name in fields:
             if len(self.names) >= MAX_IGNORED:
                 return
@@ -195,6 +198,8 @@ def check_characters(name: str, value: str) -> None:
     """Raise BadRow for characters that a database cannot hold."""
     if "\0" in value:
         raise BadRow(f"`{name}` contains a NUL character")
+    if value.isascii():
+        return
     try:
         value.encode()
     except UnicodeEncodeError as error:

@@ -4,14 +4,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from sqlalchemy import func, select, update
+from sqlalchemy import func, insert, select, update
 from sqlalchemy.orm import Session
 
 from app.core.db import Database, insert_missing
 from app.core.errors import CorpusNotFound, IdempotencyKeyReused
 from app.core.idempotency import touch
-from app.core.tables import Corpus, Document
+from app.core.tables import Corpus, Document, TextBatch
 from app.uploads.rows import BadLine, Row
+from app.uploads.texts import RememberedTexts, batch_of, count_copies, digests_of
 
 BATCH_ROWS = 1_000
 BATCH_BYTES = 2**19  # of memory; a character beyond ASCII may make each of its text take four
@@ -34,10 +35,14 @@ class Batch:
         """Take what a reader found."""
         if isinstance(found, Row):
             self.rows.append(found)
-            for field_ in (found.text, found.key or "", found.label or ""):
-                self.n_bytes += len(field_) * (1 if field_.isascii() else 4)
+            self.n_bytes += size(found.text) + size(found.key or "") + size(found.label or "")
         else:
             self.bad_lines.append(found)
+
+
+def size(value: str) -> int:
+    """Bytes of memory that a field takes at most."""
+    return len(value) if value.isascii() else 4 * len(value)
 
 
 class Written(NamedTuple):
@@ -46,6 +51,7 @@ class Written(NamedTuple):
     version: int  # of the corpus, if any row was stored
     stored: list[Row]  # each under its key
     refused: list[BadLine]  # rows whose key is taken
+    n_copies: int = 0  # of the stored ones, those whose text was there before
 
 
 class Store:
@@ -61,14 +67,18 @@ class Store:
         corpus_id: str,
         upload_id: int | None = None,
         check_room: Callable[[], None] = lambda: None,
+        remembered: RememberedTexts | None = None,
     ) -> None:
-        """`check_room` raises StorageFull if nothing more may be written."""
+        """`check_room` raises StorageFull if nothing more may be written; `remembered` is for all uploads."""
         self.database = database
         self.check_room = check_room
         self.corpus_id = corpus_id
         self.upload_id = upload_id
         self.n_documents = 0  # of the corpus, up to `last_id`
         self.last_id = 0
+        self.remembered = remembered or RememberedTexts()
+        self.texts = self.remembered.of(corpus_id)
+        self.versions: set[int] = set()  # of batches that were here already, and whose copies are counted
         self.unsure: Written | None = None  # of a batch whose transaction failed, perhaps after its commit
 
     def look(self) -> None:
@@ -92,7 +102,8 @@ class Store:
         with self.database.sessions.begin() as session:
             is_open = self.upload_id is None or touch(session, self.upload_id)
             version = self.lock(session) + 1
-            here = self.already_here(session, batch.rows)
+            here, versions = self.already_here(session, batch.rows)
+            n_copies = count_copies(session, self.corpus_id, sorted(versions - self.versions)) if here else 0
             if self.unsure is None or not self.is_stored(session, self.unsure):
                 self.count(session)
                 self.unsure = self.insert(session, without(batch.rows, here), version)
@@ -104,7 +115,8 @@ class Store:
                     session.execute(update(Corpus).where(Corpus.id == self.corpus_id).values(version=version))
             written = self.unsure
         self.unsure = None
-        return written._replace(stored=written.stored + here)
+        self.versions |= versions
+        return written._replace(stored=written.stored + here, n_copies=written.n_copies + n_copies)
 
     def lock(self, session: Session) -> int:
         """Lock the corpus; returns its version."""
@@ -115,11 +127,16 @@ class Store:
         return version
 
     def count(self, session: Session) -> None:
-        """Count the documents that came since the last look: ids ascend with the versions of a corpus."""
+        """Count the documents and know the texts that came since the last look.
+
+        Ids ascend with the versions of a corpus.
+        """
         newer = (Document.corpus_id == self.corpus_id, Document.id > self.last_id)
         n_documents, last_id = session.execute(select(func.count(), func.max(Document.id)).where(*newer)).one()
         self.n_documents += n_documents
         self.last_id = last_id or self.last_id
+        self.texts = self.texts.with_newer(session, self.corpus_id)
+        self.remembered.keep(self.corpus_id, self.texts)
 
     def is_stored(self, session: Session, written: Written) -> bool:
         """Whether what was written before a commit that failed is in the corpus after all.
@@ -132,20 +149,23 @@ class Store:
         found = set(session.scalars(select(Document.key).where(*mine)))
         return bool(found) and found == {row.key for row in written.stored}
 
-    def already_here(self, session: Session, rows: list[Row]) -> list[Row]:
-        """The rows that an earlier try of this upload has stored. Raises IdempotencyKeyReused."""
+    def already_here(self, session: Session, rows: list[Row]) -> tuple[list[Row], set[int]]:
+        """The rows that an earlier try of this upload has stored, and the versions they came in.
+
+        Raises IdempotencyKeyReused.
+        """
         if self.upload_id is None:
-            return []
-        columns = select(Document.line, Document.text, Document.label, Document.key)
+            return [], set()
+        columns = select(Document.version, Document.line, Document.text, Document.label, Document.key)
         lines = Document.line.between(rows[0].line, rows[-1].line)
-        stored = session.execute(columns.where(Document.upload_id == self.upload_id, lines))
-        by_line = {line: tuple(fields) for line, *fields in stored}
+        stored = session.execute(columns.where(Document.upload_id == self.upload_id, lines)).all()
+        by_line = {line: tuple(fields) for _, line, *fields in stored}
         here = [row for row in rows if row.line in by_line]
         for row in here:
             *_, key = first = by_line[row.line]
             if first != (row.text, row.label, row.key or key):
                 raise IdempotencyKeyReused(f"line {row.line} differs from the one that was sent before under this key")
-        return here
+        return here, {document.version for document in stored}
 
     def insert(self, session: Session, rows: list[Row], version: int) -> Written:
         """Insert the rows under a new version of the corpus, each whose key is free or given by number."""
@@ -155,7 +175,15 @@ class Store:
             keys = insert_missing(session, Document, [self.values(row, version) for row in named.rows], "key")
             stored += [row for row in named.rows if row.key in keys]
             named.keep([row for row in named.rows if row.key not in keys])
-        return Written(version, stored, named.refused)
+        return Written(version, stored, named.refused, self.insert_texts(session, stored, version))
+
+    def insert_texts(self, session: Session, rows: list[Row], version: int) -> int:
+        """Insert what texts the rows brought; returns how many of them have a text that was there before."""
+        texts = digests_of(row.text for row in rows)
+        new = self.texts.new_among(texts)
+        if texts.size:
+            session.connection().execute(insert(TextBatch), batch_of(self.corpus_id, version, texts, new))
+        return texts.size - new.size
 
     def values(self, row: Row, version: int) -> dict[str, object]:
         """The row as a document of the corpus."""

@@ -7,8 +7,7 @@ from pydantic import Field, FiniteFloat, TypeAdapter
 from sqlalchemy import ColumnElement, and_, select, tuple_
 from sqlalchemy.orm import aliased
 
-from app.core.errors import JobNotFound, MalformedRequest, NoAudit, ResultsNotReady
-from app.core.kinds import MODELS
+from app.core.errors import JobNotFound, MalformedRequest, ResultsNotReady
 from app.core.tables import Audit, Category, Document
 from app.http.dependencies import JobId, Readers, problems
 from app.http.long_answers import written
@@ -26,12 +25,13 @@ Place = TypeAdapter(tuple[FiniteFloat, Annotated[int, Field(ge=0, le=2**63 - 1)]
     operation_id="get_audit",
     summary="Read the doubtful labels",
     response_model=AuditPage,
-    responses=problems(JobNotFound, ResultsNotReady, NoAudit, MalformedRequest),
+    responses=problems(JobNotFound, ResultsNotReady, MalformedRequest),
 )
 def get_audit(job_id: JobId, readers: Readers, cursor: Cursor = None, limit: Limit = PAGE) -> Response:
-    """Read the labeled documents whose label is unlikely given what the other labels teach, the most unlikely first.
+    """Read the labeled documents whose label is doubtful, the most unlikely first.
 
-    No label is changed: that is up to the client.
+    What the other labels teach speaks against it, or documents with the same text bear another label. No label is
+    changed: that is up to the client.
     """
     last = from_cursor(cursor, Place)
     suggested = aliased(Category)
@@ -47,8 +47,6 @@ def get_audit(job_id: JobId, readers: Readers, cursor: Cursor = None, limit: Lim
         query = query.where(tuple_(Audit.probability, Audit.document_id) > last)
     with readers.begin() as session:
         job = find_concluded_job(session, job_id)
-        if not MODELS[job.settings["model"]].has_audit:
-            raise NoAudit(f"job {job_id} has the model {job.settings['model']}, which does not audit labels")
         rows = session.execute(query.where(Audit.edition == job.edition)).all()
     shown, following = page(rows, limit, lambda row: (row[0].probability, row[0].document_id))
     documents = [audited_out(audit, key, str(label), name) for audit, key, label, name in shown]
@@ -67,4 +65,10 @@ def audited_out(audit: Audit, key: str, label: str, suggested: str | None) -> Au
     suggestion = None
     if suggested is not None and audit.suggested is not None and audit.suggested_probability is not None:
         suggestion = SuggestionOut(category=audit.suggested, name=suggested, probability=audit.suggested_probability)
-    return AuditedOut(key=key, label=label, probability=audit.probability, suggestion=suggestion)
+    return AuditedOut(
+        key=key,
+        label=label,
+        reason="copies" if audit.by_copies else "words",
+        probability=audit.probability,
+        suggestion=suggestion,
+    )

@@ -150,7 +150,8 @@ async def upload_documents(
         await intake.pass_by(chunks, settings.max_upload_bytes)
         once = replace(once, digest=chunks.digest())
         return rendered(await intake.patiently(partial(replay, readers, once, row)))
-    store = Store(database(request), corpus_id, None if row is None else row.id, partial(check_disk, settings))
+    upload_id, texts = None if row is None else row.id, request.app.state.remembered_texts
+    store = Store(database(request), corpus_id, upload_id, partial(check_disk, settings), texts)
     await intake.patiently(store.look)
     report = intake.Report()
     with report.told():

@@ -176,12 +176,13 @@ def get_documents(
 ) -> Response:
     """Read the category of each unlabeled document, in the order of their upload."""
     last = from_cursor(cursor, RowNumber)
-    first, second = aliased(Category), aliased(Category)
+    first, second, original = aliased(Category), aliased(Category), aliased(Document)
     query = (
-        select(Answer, Document.key, first, second)
+        select(Answer, Document.key, first, second, original.key)
         .join(Document, Document.id == Answer.document_id)
         .outerjoin(first, of_answer(first) & (first.category == Answer.category))
         .outerjoin(second, of_answer(second) & (second.category == Answer.runner_up))
+        .outerjoin(original, original.id == Answer.copy_of)
         .where(Answer.job_id == job_id)
         .order_by(Answer.document_id)
         .limit(limit + 1)
@@ -206,8 +207,10 @@ def of_answer(category: type[Category]) -> ColumnElement[bool]:
     return and_(category.job_id == Answer.job_id, category.edition == Answer.edition)
 
 
-def document_out(answer: Answer, key: str, first: Category | None, second: Category | None) -> DocumentOut:
-    """A document's answer as HTTP reports it, with its category and the second choice."""
+def document_out(
+    answer: Answer, key: str, first: Category | None, second: Category | None, original: str | None
+) -> DocumentOut:
+    """A document's answer as HTTP reports it, with its category, the second choice, and the key of its original."""
     return DocumentOut(
         key=key,
         category=answer.category,
@@ -217,6 +220,7 @@ def document_out(answer: Answer, key: str, first: Category | None, second: Categ
         runner_up=runner_up(answer, second),
         reason=answer.reason,
         stability=answer.stability,
+        copy_of=original,
     )
 
 

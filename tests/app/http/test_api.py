@@ -66,6 +66,8 @@ def test_a_corpus_is_made_looked_at_and_deleted(client: TestClient) -> None:
         "labeled": 0,
         "unlabeled": 0,
         "empty": 0,
+        "copies": 0,
+        "distinct_texts": 0,
         "categories": [],
     }
     assert corpus["created_at"].endswith("Z")

@@ -168,6 +168,7 @@ def test_the_audit_lists_doubtful_labels_once_the_most_doubtful_first(client: Te
     assert found[0] == {
         "key": "document-2",
         "label": "new-1",
+        "reason": "words",
         "probability": 0.1,
         "suggestion": {"category": 0, "name": "physics", "probability": 0.5},
     }
@@ -180,16 +181,28 @@ def test_a_cursor_of_another_list_is_refused_to_the_audit(client: TestClient, au
     assert answer.status_code == (200 if cursor == "WzEsIDJd" else 422)
 
 
-def test_a_job_without_an_audit_says_so(client: TestClient, database: Database) -> None:
+def test_the_audit_of_either_model_lists_labels_that_copies_contradict(client: TestClient, database: Database) -> None:
     job_id, unit_ids = rows.submit(database)
     job = f"/v1/jobs/{job_id}"
     assert client.get(f"{job}/audit").json()["type"] == "urn:newfound:problem:results-not-ready"
     rows.add_results(database, job_id)
+    with database.sessions.begin() as session:
+        document = session.scalars(select(Document).order_by(Document.id)).first()
+        assert document is not None
+        document.label = "physics"
+        doubt = {"suggested": 1, "suggested_probability": 0.75, "by_copies": True}
+        session.add(Audit(job_id=job_id, document_id=document.id, category=0, probability=0.25, **doubt))
     succeed(database, job_id, unit_ids)
-    refused = client.get(f"{job}/audit")
-    assert (refused.status_code, refused.json()["type"]) == (409, "urn:newfound:problem:no-audit")
-    assert "which does not audit labels" in refused.json()["detail"]
-    assert client.get(job).json()["links"]["audit"] is None
+    assert client.get(job).json()["links"]["audit"] == f"{job}/audit"
+    assert client.get(f"{job}/audit").json()["documents"] == [
+        {
+            "key": "document-1",
+            "label": "physics",
+            "reason": "copies",
+            "probability": 0.25,
+            "suggestion": {"category": 1, "name": "new-1", "probability": 0.75},
+        }
+    ]
 
 
 def test_results_of_a_calibrated_job_come_with_diagnostics_and_calibration(client: TestClient, audited: str) -> None:

@@ -3,9 +3,11 @@
 from typing import Any
 
 import pytest
+from sqlalchemy import select, update
 from starlette.testclient import TestClient
 
 from app.core.db import Database
+from app.core.tables import Answer, Document
 from app.http.routers.results import posterior
 from tests.app.http.test_api import pages
 from tests.app.rows import add_draws, add_results, submit, succeed
@@ -95,6 +97,7 @@ def test_each_unlabeled_document_is_answered_once_in_order(client: TestClient, j
         "runner_up": {"category": 1, "name": "new-1", "probability": 0.25},
         "reason": None,
         "stability": None,
+        "copy_of": None,
     }
     assert documents[2] == {
         "key": "document-3",
@@ -105,7 +108,22 @@ def test_each_unlabeled_document_is_answered_once_in_order(client: TestClient, j
         "runner_up": None,
         "reason": "no word is left after the text options",
         "stability": None,
+        "copy_of": None,
     }
+
+
+def test_a_document_names_the_one_that_it_is_a_copy_of_on_another_page_too(
+    client: TestClient, database: Database, job: str
+) -> None:
+    with database.sessions.begin() as session:
+        ids = session.scalars(select(Document.id).order_by(Document.id)).all()
+        for copy, original in ((1, 0), (4, 0), (3, 2)):
+            of_copy = update(Answer).where(Answer.document_id == ids[copy])
+            session.execute(of_copy.values(copy_of=ids[original]))
+    for limit in (1, 100):
+        documents = pages(client, f"{job}/documents", "documents", limit=limit)
+        originals = [document["copy_of"] for document in documents]
+        assert originals == [None, "document-1", None, "document-3", "document-1"]
 
 
 @pytest.mark.parametrize(

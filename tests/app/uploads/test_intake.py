@@ -28,6 +28,7 @@ def test_an_upload_counts_what_it_accepts_and_names_what_it_ignores(client: Test
         "labeled": 1,
         "unlabeled": 2,
         "empty": 1,
+        "copies": 0,
         "rejected": 0,
         "errors": [],
         "ignored_fields": ["year", "month"],

@@ -23,6 +23,7 @@ from app.core.tables import (
     Job,
     PowerStep,
     SideRun,
+    TextBatch,
     Topic,
 )
 from app.http.main import create_app
@@ -55,6 +56,7 @@ def fill(database: Database) -> str:
                 CalibrationStep(job_id=job_id, number=0, data=b""),
                 PowerStep(job_id=job_id, number=0, data={}),
                 SideRun(job_id=job_id, kind="power", status="succeeded"),
+                TextBatch(corpus_id=CORPUS, version=1, n_texts=0, n_copies=0, digests=b""),
                 Topic(job_id=job_id, topic=0, share=1.0, top_words=[]),
                 *(Checkpoint(unit_id=unit_ids[0], n_sweeps=n, data=b"") for n in range(3)),
                 *(EncodingPart(encoding_id=job.encoding_id, number=n, data=b"") for n in range(9)),
