@@ -7,6 +7,8 @@ import numpy as np
 from sampler.corpus import Array, Corpus
 from sampler.numerics.ragged import distinct_words
 
+SHORTEST = 0.02  # share of the labeled documents
+TOO_SHORT = 0.5**0.5  # documents with less of the evidence of labeled ones are judged, but nothing is learned of them
 WEIGHTINGS = 2  # of effective counts: flat, and by inverse document frequency
 
 
@@ -85,6 +87,20 @@ def tf_idf(bags: WordBags) -> Array:
     document = bags.document
     length = np.sqrt(np.bincount(document, values * values, minlength=bags.n_documents))
     return (values / length[document]).astype(np.float32)
+
+
+def brevity(bags: WordBags, is_labeled: Array) -> Array:
+    """float64[D]: how much of the evidence of the shortest labeled documents each document holds, 1 for longer ones.
+
+    To a regression that learned from rows of length 1 with many words, such a row with one word says as much as all of
+    these together. Multiplied by this factor its word says what it says in them: with n distinct words, where all but
+    SHORTEST of the labeled documents have m or more, sqrt(n / m).
+    """
+    n_distinct = np.diff(bags.offsets)
+    of_labeled = n_distinct[is_labeled & (n_distinct > 0)]
+    usual = max(float(np.quantile(of_labeled, SHORTEST)), 1.0) if of_labeled.size else 1.0
+    factor: Array = np.sqrt(np.minimum(n_distinct / usual, 1.0))
+    return factor
 
 
 def word_totals(bags: WordBags, values: Array) -> Array:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from sampler.calibrated.bags import Rows, WordBags, tf_idf
+from sampler.calibrated.bags import TOO_SHORT, Rows, WordBags, brevity, tf_idf
 from sampler.calibrated.logistic_loss import predict
 from sampler.calibrated.logistic_regression import RegressionTask, cross_fit, fit, folds, no_weights, with_indicators
 from sampler.corpus import UNLABELED, Array
@@ -53,10 +53,12 @@ def propensity(
         return Propensity(
             np.nan, np.full(n_known, np.nan), nothing, np.where(is_labeled, labels, 0).astype(np.int32)
         )  # fmt: skip
-    scale = ATOM_SCALE / np.sqrt(max(len(atoms), 1))
-    rows = with_indicators(bags.rows(tf_idf(bags)), atoms, scale)
+    shorter = brevity(bags, is_labeled)
+    rows = bags.rows((tf_idf(bags) * shorter[bags.document]).astype(np.float32))
+    rows = with_indicators(rows, atoms, shorter * (ATOM_SCALE / np.sqrt(max(len(atoms), 1))))
     fold = folds(labels.size, hyperparameters.n_folds, seed, 0)
-    trained = trained_on(is_labeled, bags.is_empty, hyperparameters.sample_size, seed)
+    counts &= is_labeled | (shorter >= TOO_SHORT)  # short ones would look new for want of short labeled ones
+    trained = trained_on(is_labeled, ~counts, hyperparameters.sample_size, seed)
     target = np.where(is_labeled, labels, n_known)
     weights = no_weights(rows, n_known + 1, hyperparameters.n_folds)
     which_label = RegressionTask(target, n_known + 1, trained, hyperparameters.known_penalty, 0.0)
@@ -83,10 +85,10 @@ def among_known(rows: Rows, which_category: RegressionTask, threads: Threads) ->
     return np.asarray(probability.argmax(axis=1))
 
 
-def trained_on(is_labeled: Array, is_empty: Array, sample_size: int, seed: int) -> Array:
+def trained_on(is_labeled: Array, is_out: Array, sample_size: int, seed: int) -> Array:
     """bool[D]: the documents that the regression learns from: up to half the sample labeled, the rest not."""
     trained = np.zeros(is_labeled.size, bool)
-    for side, n_most in ((is_labeled & ~is_empty, sample_size // 2), (~is_labeled & ~is_empty, sample_size)):
+    for side, n_most in ((is_labeled & ~is_out, sample_size // 2), (~is_labeled & ~is_out, sample_size)):
         documents = np.flatnonzero(side)
         trained[chosen(documents, n_most - int(trained.sum()), seed, Step.SAMPLE)] = True
     return trained

@@ -44,17 +44,21 @@ class RegressionTask(NamedTuple):
         return Examples(documents, target, penalties(target, self.n_targets, self.penalty, self.balance))
 
 
-def with_indicators(rows: Rows, indicators: list[Array], scale: float) -> Rows:
-    """The rows with one more entry for each array int[D] of indicators, in a column of its own for each value."""
+def with_indicators(rows: Rows, indicators: list[Array], scale: Array) -> Rows:
+    """The rows with one more entry for each array int[D] of indicators, in a column of its own for each value.
+
+    The entries of a document are `scale` float64[D].
+    """
     n_documents, n_more = rows.offsets.size - 1, len(indicators)
     offsets = rows.offsets + n_more * np.arange(n_documents + 1)
     old = np.repeat(offsets[:-1] - rows.offsets[:-1], np.diff(rows.offsets)) + np.arange(rows.columns.size)
-    columns = np.empty(offsets[-1], np.int32)
-    values = np.full(offsets[-1], scale, np.float32)
+    columns, values = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.float32)
     columns[old], values[old] = rows.columns, rows.values
     n_columns = rows.n_columns
     for i, indicator in enumerate(indicators):
-        columns[offsets[1:] - n_more + i] = n_columns + indicator.astype(np.int64)  # atoms are uint16: they overflow
+        own = offsets[1:] - n_more + i
+        columns[own] = n_columns + indicator.astype(np.int64)  # atoms are uint16: they overflow
+        values[own] = scale
         n_columns += int(indicator.max(initial=0)) + 1
     return Rows(offsets, columns, values, n_columns)
 

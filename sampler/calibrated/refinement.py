@@ -12,7 +12,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from sampler.answers.consensus import Consensus, index_categories
-from sampler.calibrated.bags import WordBags, tf_idf
+from sampler.calibrated.bags import TOO_SHORT, WordBags, brevity, tf_idf
 from sampler.calibrated.logistic_regression import RegressionTask, cross_fit, folds, no_weights
 from sampler.corpus import NO_CATEGORY, UNLABELED, Array
 from sampler.hyperparameters import CalibratedHyperparameters
@@ -41,7 +41,8 @@ def refine(
     rows = bags.rows(tf_idf(bags))
     is_labeled, has_words = labels != UNLABELED, ~bags.is_empty
     trained = np.zeros(labels.size, bool)
-    trained[chosen(np.flatnonzero(has_words), hyperparameters.sample_size, seed, Step.SAMPLE)] = True
+    is_usual = has_words & (is_labeled | (brevity(bags, is_labeled) >= TOO_SHORT))
+    trained[chosen(np.flatnonzero(is_usual), hyperparameters.sample_size, seed, Step.SAMPLE)] = True
     probability = np.zeros((labels.size, n_categories), np.float32)
     category = np.where(is_labeled, labels, category)
     # The same folds in every round: a fit never sees the targets of the documents that it judges, nor begins at one's

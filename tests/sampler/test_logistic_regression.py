@@ -216,19 +216,19 @@ def test_a_fit_without_documents_tells_nothing() -> None:
 def test_indicators_add_columns_of_their_own() -> None:
     rows, rng = random_rows(), np.random.default_rng(56)
     first, second = rng.integers(0, 4, N_DOCUMENTS), rng.integers(0, 7, N_DOCUMENTS)
-    found = with_indicators(rows, [first, second], 0.25)
+    found = with_indicators(rows, [first, second], np.full(len(first), 0.25))
     one_hot = [(part[:, None] == np.arange(n)) * 0.25 for part, n in ((first, 4), (second, 7))]
     np.testing.assert_array_equal(dense(found), np.concatenate([dense(rows), *one_hot], axis=1))
     assert found.n_columns == N_COLUMNS + 11
     for name in ("offsets", "columns", "values"):
         assert getattr(found, name).dtype == getattr(rows, name).dtype
-    np.testing.assert_array_equal(dense(with_indicators(rows, [], 1.0)), dense(rows))
+    np.testing.assert_array_equal(dense(with_indicators(rows, [], np.ones(rows.offsets.size - 1))), dense(rows))
 
 
 def test_indicators_behind_many_words_keep_their_columns() -> None:
     """Atoms are uint16; a vocabulary with them may have more columns than these tell apart."""
     n_words = 65_530
     rows = Rows(np.array([0, 1, 2], np.int64), np.array([3, n_words - 1], np.int32), np.ones(2, np.float32), n_words)
-    found = with_indicators(rows, [np.array([9, 0], np.uint16), np.array([0, 2], np.uint16)], 0.5)
+    found = with_indicators(rows, [np.array([9, 0], np.uint16), np.array([0, 2], np.uint16)], np.array([0.5, 0.5]))
     assert found.columns.tolist() == [3, n_words + 9, n_words + 10, n_words - 1, n_words, n_words + 12]
     assert found.n_columns == n_words + 13
