@@ -187,7 +187,7 @@ class Calibrated:
         found = conclude_chains(self.corpus, self.hyperparameters, self.calibration, list(states), told, self.threads)
         diagnostics = {
             "verdict": found.verdict.level,
-            "reasons": list(found.verdict.reasons),
+            "reasons": [reason.told(range(found.consensus.n_categories)) for reason in found.verdict.reasons],
             "agreement": found.agreement.tolist(),
             "temperature": found.temperature,
             **figures(found.agreement, numbers),

@@ -25,6 +25,7 @@ class Consensus(NamedTuple):
     probability: Array  # float64[D], share of the kept draws; NaN without a category
     runner_up: Array  # int32[D], the next category that exists, or NO_CATEGORY
     runner_up_probability: Array  # float64[D], NaN without a runner-up
+    known: Array  # float64[D], probability of being of a known category, whichever; NaN without a category
 
 
 def consensus_of(corpus: Corpus, tally: Tally) -> Consensus:
@@ -36,6 +37,7 @@ def consensus_of(corpus: Corpus, tally: Tally) -> Consensus:
         corpus.n_documents, tally.document[rest], tally.identity[rest], tally.hits[rest]
     )
     n_draws = max(tally.n_draws, 1)
+    in_known = np.bincount(tally.document, tally.hits * (tally.identity < corpus.n_known), corpus.n_documents)
     is_labeled = corpus.labels != UNLABELED
     category = np.where(is_labeled, corpus.labels, np.where(best == NO_CATEGORY, NO_CATEGORY, index[best]))
     return Consensus(
@@ -44,6 +46,7 @@ def consensus_of(corpus: Corpus, tally: Tally) -> Consensus:
         probability=np.where(is_labeled, 1.0, np.where(best == NO_CATEGORY, np.nan, best_count / n_draws)),
         runner_up=np.where(second == NO_CATEGORY, NO_CATEGORY, index[second]).astype(np.int32),
         runner_up_probability=np.where(second == NO_CATEGORY, np.nan, second_count / n_draws),
+        known=np.where(is_labeled, 1.0, np.where(best == NO_CATEGORY, np.nan, in_known / n_draws)),
     )
 
 
@@ -60,6 +63,7 @@ def consensus_of_documents(consensus: Consensus, texts: Texts) -> Consensus:
         probability=np.where(is_labeled, 1.0, probability),
         runner_up=np.where(is_labeled, NO_CATEGORY, consensus.runner_up[texts.text_of]).astype(np.int32),
         runner_up_probability=np.where(is_labeled, np.nan, consensus.runner_up_probability[texts.text_of]),
+        known=np.where(is_labeled, 1.0, consensus.known[texts.text_of]),
     )
 
 

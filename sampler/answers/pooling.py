@@ -24,7 +24,6 @@ SMALLEST_SHARE = 0.1  # a smaller part of a category's documents is chance, and 
 SHARES = 10**9  # a document's hits in the pooled tally: fits int32, and is finer than the draws of any chain
 
 Level = Literal["unreliable", "mixed", "sound"]
-Finding = tuple[Level, str]
 
 # Worst first: the limit of Gelman and Rubin 1992, the usual one, and the strict one of Vehtari et al. 2021.
 R_HAT_LIMITS: tuple[tuple[float, Level], ...] = ((1.1, "unreliable"), (1.05, "mixed"), (1.01, "sound"))
@@ -64,12 +63,25 @@ class Overlap(NamedTuple):
     jaccard: Array  # float64[P], that weight over the one of the documents in either
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """How far the pooled answer can be trusted; the reasons in plain sentences, those that decided first."""
+class Reason(NamedTuple):
+    """A sentence that speaks for a level, and the categories that it is about."""
 
     level: Level
-    reasons: tuple[str, ...]
+    sentence: str
+    categories: tuple[int, ...] = ()
+
+    def told(self, names: Sequence[object]) -> str:
+        """The sentence, which ends with the categories by name."""
+        listed = ", ".join(str(names[category]) for category in self.categories)
+        return f"{self.sentence}: {listed}." if listed else f"{self.sentence}."
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How far the pooled answer can be trusted; the reasons that decided come first."""
+
+    level: Level
+    reasons: tuple[Reason, ...]
 
 
 def pool(corpus: Corpus, tallies: Sequence[Tally], threads: Threads | None = None) -> Pooled:
@@ -232,25 +244,27 @@ def verdict(pooled: Pooled, traces: Mapping[str, Draws]) -> Verdict:
     is_agreed = pairs.size > 0 and pairs.mean() >= AGREEMENT_LIMITS[-1][0]
     for name, draws in traces.items():
         findings += about_draws(name, draws, is_agreed)
-    findings = findings or [("sound", "R-hat, independent draws and agreement are within their limits.")]
-    findings.sort(key=lambda finding: get_args(Level).index(finding[0]))
-    return Verdict(findings[0][0], tuple(sentence for _, sentence in findings))
+    findings = findings or [Reason("sound", "R-hat, independent draws and agreement are within their limits")]
+    findings.sort(key=lambda finding: get_args(Level).index(finding.level))
+    return Verdict(findings[0].level, tuple(findings))
 
 
-def about_answers(pairs: Array, unstable: Array) -> Iterator[Finding]:
+def about_answers(pairs: Array, unstable: Array) -> Iterator[Reason]:
     """Do the chains give the same answers? `pairs` has the agreement of each two chains."""
     if not pairs.size:
-        yield "mixed", "One chain cannot show whether another would give the same answers."
+        yield Reason("mixed", "One chain cannot show whether another would give the same answers")
     for limit, level in AGREEMENT_LIMITS:
         if pairs.size and pairs.mean() < limit:
-            yield level, f"The chains' answers agree by {pairs.mean():.2f} (adjusted Rand index), less than {limit}."
+            yield Reason(
+                level, f"The chains' answers agree by {pairs.mean():.2f} (adjusted Rand index), less than {limit}"
+            )
             break
     if unstable.size:
-        numbers = ", ".join(map(str, unstable))
-        yield "mixed", f"Categories whose documents differ between chains (stability below {STABLE}): {numbers}."
+        sentence = f"Categories whose documents differ between chains (stability below {STABLE})"
+        yield Reason("mixed", sentence, tuple(unstable.tolist()))
 
 
-def about_draws(name: str, draws: Draws, is_agreed: bool) -> Iterator[Finding]:
+def about_draws(name: str, draws: Draws, is_agreed: bool) -> Iterator[Reason]:
     """Have the chains come to one distribution of a quantity, and do they show it well enough?
 
     In a large corpus each chain stays near one of many modes, and R-hat may be large however alike the answers are:
@@ -258,14 +272,15 @@ def about_draws(name: str, draws: Draws, is_agreed: bool) -> Iterator[Finding]:
     """
     shortest = min(np.size(chain) for chain in draws)
     if shortest < MIN_DRAWS:
-        yield "unreliable", f"{shortest} kept draws of {name} are too few to judge by."
+        yield Reason("unreliable", f"{shortest} kept draws of {name} are too few to judge by")
         return
     value = r_hat(draws)
     for limit, level in R_HAT_LIMITS:
         if value > limit:
-            sentence = f"R-hat of {name} is {value:.3f}, above {limit}: its draws have not settled."
-            yield "mixed" if is_agreed and level == "unreliable" else level, sentence
+            sentence = f"R-hat of {name} is {value:.3f}, above {limit}: its draws have not settled"
+            yield Reason("mixed" if is_agreed and level == "unreliable" else level, sentence)
             break
     size = min(effective_size(draws), tail_effective_size(draws))
     if size < ENOUGH_DRAWS * len(draws):
-        yield "mixed", f"The draws of {name} are worth {size:.0f} independent ones, fewer than {ENOUGH_DRAWS} a chain."
+        sentence = f"The draws of {name} are worth {size:.0f} independent ones, fewer than {ENOUGH_DRAWS} a chain"
+        yield Reason("mixed", sentence)

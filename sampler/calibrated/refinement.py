@@ -102,9 +102,10 @@ def consensus_of_refined(refined: Refined, labels: Array, n_known: int) -> tuple
     category = index[refined.category]
     has_words = np.flatnonzero(category != NO_CATEGORY)
     others = refined.probability[:, column]
-    first, second_probability = np.full(labels.size, np.nan), np.full(labels.size, np.nan)
+    first, second_probability, known = (np.full(labels.size, np.nan) for _ in range(3))
     second = np.full(labels.size, NO_CATEGORY)
     first[has_words] = others[has_words, category[has_words]]
+    known[has_words] = others[has_words, :n_known].sum(axis=1)
     if column.size > 1:
         others[has_words, category[has_words]] = -1.0
         second[has_words] = others[has_words].argmax(axis=1)
@@ -116,6 +117,7 @@ def consensus_of_refined(refined: Refined, labels: Array, n_known: int) -> tuple
             probability=np.where(is_free, first, 1.0),
             runner_up=np.where(is_free, second, NO_CATEGORY).astype(np.int32),
             runner_up_probability=np.where(is_free, second_probability, np.nan),
+            known=np.where(is_free, known, 1.0),
         ),
         column,
     )

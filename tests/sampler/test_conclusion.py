@@ -18,6 +18,7 @@ def answers() -> Consensus:
         probability=np.array([0.9, 0.8, 0.6, NAN]),
         runner_up=np.array([1, 0, NO_CATEGORY, NO_CATEGORY], np.int32),
         runner_up_probability=np.array([0.05, 0.2, NAN, NAN]),
+        known=np.array([0.95, 0.2, 0.1, NAN]),
     )
 
 

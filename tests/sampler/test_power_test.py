@@ -93,7 +93,7 @@ def concluded(category: list[int], doubted: dict[int, tuple[float, int, float]])
         np.array([suggested for _, suggested, _ in doubted.values()], np.int64),
         np.array([probability for _, _, probability in doubted.values()]),
     )
-    consensus = Consensus(int(found.max()) + 1, found, nan, np.full(found.size, NO_CATEGORY), nan)
+    consensus = Consensus(int(found.max()) + 1, found, nan, np.full(found.size, NO_CATEGORY), nan, nan)
     return CalibratedConclusion(consensus, nan, np.empty(0), np.eye(1), Verdict("mixed", ()), 1.0, audit)
 
 
