@@ -4,7 +4,7 @@ New categories have names within one chain only. Those of the chain that agrees 
 other chains' are carried over to them by the documents that they share.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal, NamedTuple, get_args
@@ -234,16 +234,18 @@ def stability(corpus: Corpus, consensus: Consensus, chains: Sequence[Answers], t
     return np.where(is_labeled, 1.0, of_document / len(chains)), of_category / len(chains)
 
 
-def verdict(pooled: Pooled, traces: Mapping[str, Draws]) -> Verdict:
+def verdict(pooled: Pooled, traces: Mapping[str, Draws], more: Iterable[Reason] = ()) -> Verdict:
     """Whether the pooled answer can be trusted: the worst of what answers and draws say.
 
-    `traces` has the kept draws of each chain of some quantities, by the names that sentences use ("the log joint").
+    `traces` has the kept draws of each chain of some quantities, by the names that sentences use ("the log joint");
+    `more` are findings of the model's own.
     """
     pairs = pooled.agreement[np.triu_indices_from(pooled.agreement, k=1)]
     findings = list(about_answers(pairs, np.flatnonzero(pooled.category_stability < STABLE)))
     is_agreed = pairs.size > 0 and pairs.mean() >= AGREEMENT_LIMITS[-1][0]
     for name, draws in traces.items():
         findings += about_draws(name, draws, is_agreed)
+    findings += more
     findings = findings or [Reason("sound", "R-hat, independent draws and agreement are within their limits")]
     findings.sort(key=lambda finding: get_args(Level).index(finding.level))
     return Verdict(findings[0].level, tuple(findings))

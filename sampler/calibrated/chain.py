@@ -164,7 +164,7 @@ def true_number(n_held: int, n_known: int, scores: Scores, state: CalibratedStat
 
     Of the groups of known documents some were categories, others parts of one; of the known categories some came back
     as a group, others were missed. With Beta distributions of both rates, the real ones among n_held are binomial, and
-    those missed negative binomial.
+    those missed negative binomial. Without a known category the documents must be of some new one.
     """
     if n_held == 0:
         return 0
@@ -174,7 +174,7 @@ def true_number(n_held: int, n_known: int, scores: Scores, state: CalibratedStat
     more, fewer = RATE_PRIOR
     n_real = int(rng.binomial(n_held, rng.beta(found + more, parts + fewer)))
     detected = max(float(rng.beta(found + more, n_known - found + fewer)), LEAST_DETECTED)
-    return n_real + int(rng.negative_binomial(max(n_real, 1), detected))
+    return max(n_real + int(rng.negative_binomial(max(n_real, 1), detected)), int(n_known == 0))
 
 
 def name_groups(corpus: Corpus, calibration: Calibration, state: CalibratedState) -> Array:

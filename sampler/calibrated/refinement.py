@@ -21,6 +21,7 @@ from sampler.numerics.threads import Threads
 
 TEMPERATURES = (0.25, 8.0)
 LEAST_PROBABILITY = 1e-12
+HIGHEST_RATE = 0.95
 
 
 class Refined(NamedTuple):
@@ -86,6 +87,47 @@ def cooled(probability: Array, temperature: float) -> Array:
     total = powered.sum(axis=1, keepdims=True)
     scaled: Array = np.divide(powered, total, out=powered, where=total > 0)
     return scaled
+
+
+def join_starved(refined: Refined, labels: Array, n_known: int) -> tuple[Refined, Array]:
+    """Join new categories to known ones whose labeled documents look like theirs; and int64[...], these known ones.
+
+    Labels are a sample of their category. If fits that leave them out find most of them likelier of a new category than
+    of their own, it is not the labels that are wrong: the new category is the known one, whose documents were hardly
+    labeled.
+    """
+    joined, probability, category = [], refined.probability.copy(), refined.category.copy()
+    for k in range(n_known):
+        own = np.flatnonzero((labels == k) & (category != NO_CATEGORY))
+        if not own.size:
+            continue
+        likeliest = np.bincount(probability[own].argmax(axis=1), minlength=probability.shape[1])
+        likeliest[:n_known] = 0
+        other = int(likeliest.argmax())
+        if 2 * likeliest[other] > own.size:
+            joined.append(k)
+            category[category == other] = k
+            probability[:, k] += probability[:, other]
+            probability[:, other] = 0.0
+    return refined._replace(category=category, probability=probability), np.array(joined, np.int64)
+
+
+def among_unlabeled(refined: Refined, labels: Array, rates: Array) -> Refined:
+    """Categories and probabilities of unlabeled documents, given too that they bear no label.
+
+    They were learned from labeled and unlabeled documents together. One of known category k has no label with
+    probability 1 - pi_k, `rates` float64[n_known]; one of a new category never has one.
+    """
+    unlabeled = np.ones(refined.probability.shape[1])
+    unlabeled[: rates.size] = 1.0 - np.where(np.isnan(rates), 0.0, np.minimum(rates, HIGHEST_RATE))
+    is_free = labels == UNLABELED
+    weighed = refined.probability * np.where(is_free[:, None], unlabeled, 1.0)
+    total = weighed.sum(axis=1, keepdims=True)
+    probability = np.divide(weighed, total, out=np.zeros_like(weighed), where=total > 0).astype(np.float32)
+    category = refined.category
+    if unlabeled.size:
+        category = np.where(is_free & (category != NO_CATEGORY), probability.argmax(axis=1), category)
+    return refined._replace(probability=probability, category=category.astype(np.int32))
 
 
 def consensus_of_refined(refined: Refined, labels: Array, n_known: int) -> tuple[Consensus, Array]:

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from sampler.answers.consensus import Consensus
-from sampler.calibrated.conclusion import discount
-from sampler.corpus import NO_CATEGORY
+from sampler.calibrated.conclusion import about_labels, audit, discount
+from sampler.corpus import NO_CATEGORY, UNLABELED
 
 NAN = float("nan")
+NOBODY = np.full(4, UNLABELED)  # has a label
 
 
 def answers() -> Consensus:
@@ -23,7 +24,7 @@ def answers() -> Consensus:
 
 
 def test_probabilities_are_discounted_for_chains_that_differ_and_labels_that_do_not_come_back() -> None:
-    found = discount(answers(), 1, np.array([0.6, 0.25, NAN]), 0.8)
+    found = discount(answers(), NOBODY, 1, np.array([0.6, 0.25, NAN]), 0.8)
     # 2 J / (1 + J) is .75, .4 and, as nothing is known of it, 1; by the labels it is 1, .8, .8.
     chance = [(0.75 + 1.0) / 2, (0.4 + 0.8) / 2, (1.0 + 0.8) / 2]
     np.testing.assert_allclose(found.probability, [0.9 * chance[0], 0.8 * chance[1], 0.6 * chance[2], NAN])
@@ -32,11 +33,55 @@ def test_probabilities_are_discounted_for_chains_that_differ_and_labels_that_do_
 
 def test_without_labels_the_chains_alone_decide() -> None:
     category = np.array([0, 1, 2, NO_CATEGORY], np.int32)
-    found = discount(answers()._replace(category=category), 0, np.full(3, 0.6), NAN)
+    found = discount(answers()._replace(category=category), NOBODY, 0, np.full(3, 0.6), NAN)
     np.testing.assert_allclose(found.probability, np.array([0.9, 0.8, 0.6, NAN]) * 0.75)
 
 
 def test_categories_on_which_all_agree_keep_their_probabilities() -> None:
-    found = discount(answers(), 1, np.ones(3), 1.0)
+    found = discount(answers(), NOBODY, 1, np.ones(3), 1.0)
     np.testing.assert_array_equal(found.probability, answers().probability)
     assert found.probability[0] == pytest.approx(0.9)
+
+
+def test_a_text_with_a_label_is_as_sure_as_before() -> None:
+    found = discount(answers(), np.array([0, UNLABELED, UNLABELED, UNLABELED]), 1, np.array([0.6, 0.25, NAN]), 0.8)
+    assert found.probability[0] == 0.9
+
+
+def test_no_runner_up_is_likelier_than_the_answer() -> None:
+    given = answers()._replace(probability=np.array([0.5, 0.5, 0.5, NAN]), runner_up_probability=np.full(4, 0.49))
+    found = discount(given, NOBODY, 1, np.array([1.0, 0.1, 0.1]), 0.2)
+    assert found.runner_up_probability[1] == found.probability[1] < 0.49
+
+
+def test_doubtful_labels_are_listed_the_least_likely_first() -> None:
+    probability = np.array([[0.9, 0.1], [0.3, 0.7], [0.2, 0.8], [0.7, 0.3], [0.0, 0.0]], np.float32)
+    labels = np.array([0, 0, 1, 1, 1], np.int32)
+    found, blamed = audit(labels, np.arange(5) == 4, probability, 2)
+    assert found.document.tolist() == [1, 3] and found.suggested.tolist() == [1, 0]
+    np.testing.assert_allclose(found.probability, [0.3, 0.3])
+    np.testing.assert_allclose(found.suggested_probability, [0.7, 0.7])
+    assert not blamed.size
+
+
+def test_most_labels_of_a_category_are_never_doubted() -> None:
+    probability = np.array([[0.1, 0.9], [0.1, 0.9], [0.9, 0.1], [0.1, 0.9], [0.6, 0.4], [0.2, 0.8]], np.float32)
+    found, blamed = audit(np.array([0, 0, 0, 1, 1, 1]), np.zeros(6, bool), probability, 2)
+    assert found.document.tolist() == [4] and blamed.tolist() == [0]
+
+
+def sentences(n_labels: list[int], joined: tuple[int, ...] = (), blamed: tuple[int, ...] = ()) -> list[str]:
+    """What is said of categories with so many labels."""
+    labels, names = np.repeat(np.arange(len(n_labels)), n_labels), [f"category {k}" for k in range(len(n_labels))]
+    told = about_labels(labels, len(n_labels), np.array(joined, np.int64), np.array(blamed, np.int64))
+    return [reason.told(names) for reason in told]
+
+
+def test_few_labels_are_a_reason_to_doubt() -> None:
+    assert not sentences([5, 5])
+    assert sentences([1, 1]) == ["Most categories have fewer than 5 labels, too few to tell known from new."]
+    assert sentences([9, 9, 2]) == ["Categories with fewer than 5 labels may be taken for new ones: category 2."]
+    [joined] = sentences([20, 80], joined=(0,))
+    assert joined.startswith("Categories that were found as new ones") and joined.endswith(": category 0.")
+    [blamed] = sentences([20, 80], blamed=(1,))
+    assert blamed.endswith("so that none is doubted: category 1.")

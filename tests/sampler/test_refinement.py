@@ -7,7 +7,15 @@ import pytest
 from scipy.special import softmax
 
 from sampler.calibrated.bags import word_bags
-from sampler.calibrated.refinement import Refined, consensus_of_refined, cooled, fit_temperature, refine
+from sampler.calibrated.refinement import (
+    Refined,
+    among_unlabeled,
+    consensus_of_refined,
+    cooled,
+    fit_temperature,
+    join_starved,
+    refine,
+)
 from sampler.corpus import NO_CATEGORY, UNLABELED, Array, Corpus
 from sampler.numerics.threads import Threads
 from tests.sampler.calibrated_harness import QUICK, easy, posed
@@ -186,3 +194,45 @@ def test_known_categories_stay_without_a_document_and_one_alone_has_no_runner_up
     alone, column = consensus_of_refined(found, np.array([UNLABELED, 0]), 1)
     assert alone.n_categories == 1 and column.tolist() == [0] and alone.runner_up.tolist() == [NO_CATEGORY, NO_CATEGORY]
     assert np.isnan(alone.runner_up_probability).all()
+
+
+def judged(probability: list[list[float]], category: list[int]) -> Refined:
+    """A refinement that gave these."""
+    return Refined(np.array(category, np.int32), np.array(probability, np.float32), 1.0)
+
+
+def test_a_new_category_that_labels_of_a_known_one_look_like_is_that_one() -> None:
+    """Three labels of category 0, two of which are likelier of the new category 2; those of category 1 are its own."""
+    rows = [[0.1, 0.0, 0.9], [0.2, 0.0, 0.8], [0.8, 0.0, 0.2], [0.0, 1.0, 0.0], [0.3, 0.0, 0.7], [0.1, 0.2, 0.7]]
+    labels = np.array([0, 0, 0, 1, UNLABELED, UNLABELED])
+    found, joined = join_starved(judged(rows, [0, 0, 0, 1, 2, 2]), labels, 2)
+    assert joined.tolist() == [0]
+    assert found.category.tolist() == [0, 0, 0, 1, 0, 0]
+    np.testing.assert_allclose(found.probability[4:], [[1.0, 0.0, 0.0], [0.8, 0.2, 0.0]], atol=1e-6)
+
+
+def test_a_new_category_that_half_of_the_labels_look_like_stays() -> None:
+    given = judged([[0.1, 0.9], [0.8, 0.2], [0.3, 0.7]], [0, 0, 1])
+    found, joined = join_starved(given, np.array([0, 0, UNLABELED]), 1)
+    assert not joined.size
+    np.testing.assert_array_equal(found.probability, given.probability)
+
+
+def test_labels_that_look_like_another_known_category_join_nothing() -> None:
+    _, joined = join_starved(judged([[0.1, 0.9, 0.0], [0.0, 1.0, 0.0]], [0, 1]), np.array([0, 1]), 2)
+    assert not joined.size
+
+
+def test_a_document_without_a_label_is_less_likely_of_a_category_that_is_mostly_labeled() -> None:
+    """With rates of .5 and .8: (.4 x .5, .2 x .2, .4) over their sum of .64."""
+    given = judged([[0.4, 0.2, 0.4], [0.4, 0.2, 0.4]], [0, 0])
+    found = among_unlabeled(given, np.array([UNLABELED, 0]), np.array([0.5, 0.8]))
+    np.testing.assert_allclose(found.probability[0], np.array([0.2, 0.04, 0.4]) / 0.64, atol=1e-6)
+    np.testing.assert_array_equal(found.probability[1], given.probability[1])
+    assert found.category.tolist() == [2, 0]
+
+
+def test_where_no_rate_is_known_probabilities_stay() -> None:
+    given = judged([[0.6, 0.4]], [0])
+    found = among_unlabeled(given, np.array([UNLABELED]), np.array([np.nan]))
+    np.testing.assert_allclose(found.probability, given.probability)
