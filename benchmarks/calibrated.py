@@ -28,6 +28,7 @@ from sampler.numerics.threads import Threads
 
 N_CHAINS, N_SWEEPS, BURN_IN = 4, 100, 20  # a job's defaults
 INTERVAL = (0.05, 0.95)
+QUANTITIES = ("n_categories", "n_new")  # whose draws a conclusion is given
 N_WORDS, LENGTH, N_CATEGORIES, N_KNOWN, LABELED = 50_000, 100, 50, 25, 0.4  # of the simulated corpus
 
 
@@ -49,7 +50,8 @@ def answer_of(done: Run) -> Answer:
     """The answer, with the interval of the number of categories over all kept draws."""
     low, high = np.quantile(done.numbers, INTERVAL)
     found = consensus_of_documents(done.conclusion.consensus, done.texts)
-    return Answer(found.category, found.n_categories, (int(low), int(np.ceil(high))), found.probability)
+    interval = (min(int(low), found.n_categories), max(int(np.ceil(high)), found.n_categories))
+    return Answer(found.category, found.n_categories, interval, found.probability)
 
 
 def run(texts: Texts, seed: int, threads: Threads, seconds: dict[str, float]) -> Run:
@@ -71,12 +73,10 @@ def run(texts: Texts, seed: int, threads: Threads, seconds: dict[str, float]) ->
                     calibrated_chain.keep(corpus, calibration, state)
             states.append(state)
             traces.append(draws[BURN_IN:])
-    numbers = np.array([[corpus.n_known + draw.n_new for draw in draws] for draws in traces], np.float64)
-    shown = np.array([[draw.n_categories for draw in draws] for draws in traces], np.float64)
+    of_draws = {name: np.array([[getattr(d, name) for d in draws] for draws in traces], float) for name in QUANTITIES}
     with timed(seconds, "conclude"):
-        told = {"the number of categories": shown}
-        conclusion = conclude_chains(corpus, hyperparameters, calibration, states, told, threads)
-    return Run(texts, conclusion, numbers)
+        conclusion = conclude_chains(corpus, hyperparameters, calibration, states, of_draws, threads)
+    return Run(texts, conclusion, corpus.n_known + of_draws["n_new"])
 
 
 @contextmanager

@@ -34,20 +34,20 @@ def main() -> None:
     texts = texts_from(encoded.corpus, encoded.copy_of)  # each once
     corpus, vocabulary, names = texts.corpus, encoded.vocabulary, encoded.categories
 
-    constants, threads, numbers = CalibratedHyperparameters(), Threads(), []
+    constants, threads, draws = CalibratedHyperparameters(), Threads(), []
     calibration = calibrated.calibrate(calibrated.PreparedCorpus(corpus, constants, SEED), threads)
     state = calibrated.start(corpus, constants, calibration, SEED, 0, threads)
     for sweep in range(N_SWEEPS):
         draw = calibrated.sweep(corpus, calibration, state, threads)
         if sweep >= BURN_IN:
             calibrated.keep(corpus, calibration, state)
-            numbers.append(corpus.n_known + draw.n_new)
-    traces = {"the number of categories": np.array([numbers])}
+            draws.append(draw)
+    traces = {name: np.array([[getattr(draw, name) for draw in draws]], float) for name in ("n_categories", "n_new")}
     answer = calibrated.conclude_chains(corpus, constants, calibration, [state], traces, threads).consensus
     of_documents = consensus_of_documents(answer, texts)
 
-    for number, n_draws in sorted(Counter(numbers).items()):
-        print(f"{number:3} categories in {n_draws / len(numbers):4.0%} of the draws")
+    for number, n_draws in sorted(Counter(corpus.n_known + draw.n_new for draw in draws).items()):
+        print(f"{number:3} categories in {n_draws / len(draws):4.0%} of the draws")
     for category, words in enumerate(category_words(corpus, answer, 5, threads)):
         name = names[category] if category < corpus.n_known else f"new {category + 1 - corpus.n_known}"
         size = np.count_nonzero(of_documents.category == category)

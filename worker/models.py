@@ -183,8 +183,7 @@ class Calibrated:
     def conclude(self, states: Sequence[CalibratedState], traces: Traces) -> JobConclusion:
         """The answers of all chains together, and the topics of their categories."""
         numbers = {"n_categories": traces["n_categories"]}  # log joints compare under one setting alone
-        told = {"the number of categories": traces["n_categories"]}
-        found = conclude_chains(self.corpus, self.hyperparameters, self.calibration, list(states), told, self.threads)
+        found = conclude_chains(self.corpus, self.hyperparameters, self.calibration, list(states), traces, self.threads)
         diagnostics = {
             "verdict": found.verdict.level,
             "reasons": [reason.told(range(found.consensus.n_categories)) for reason in found.verdict.reasons],

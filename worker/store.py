@@ -132,7 +132,8 @@ def chain_units(session: Session, job: Job, number: int | None) -> Sequence[Unit
 
 def traces(session: Session, job: Job) -> dict[str, Array]:
     """float64[C, S] by quantity: its kept draws of each chain."""
-    kept = select(Draw.n_categories, Draw.log_joint).where(Draw.job_id == job.id, Draw.sweep > job.settings["burn_in"])
+    quantities = (Draw.n_categories, Draw.n_new, Draw.log_joint)
+    kept = select(*quantities).where(Draw.job_id == job.id, Draw.sweep > job.settings["burn_in"])
     rows = np.array(session.execute(kept.order_by(Draw.chain, Draw.sweep)).all(), np.float64)
     n_chains = job.settings["chains"]
-    return {name: rows[:, i].reshape(n_chains, -1) for i, name in enumerate(("n_categories", "log_joint"))}
+    return {name: rows[:, i].reshape(n_chains, -1) for i, name in enumerate(column.key for column in quantities)}

@@ -25,10 +25,10 @@ SHARES = 10**9  # a document's hits in the pooled tally: fits int32, and is fine
 
 Level = Literal["unreliable", "mixed", "sound"]
 
-# Worst first: the limit of Gelman and Rubin 1992, the usual one, and the strict one of Vehtari et al. 2021.
-R_HAT_LIMITS: tuple[tuple[float, Level], ...] = ((1.1, "unreliable"), (1.05, "mixed"), (1.01, "sound"))
-AGREEMENT_LIMITS: tuple[tuple[float, Level], ...] = ((0.6, "unreliable"), (0.8, "mixed"))
-ENOUGH_DRAWS = 100  # independent ones a chain (Vehtari et al. 2021)
+R_HAT_LIMIT = 1.1  # of Gelman and Rubin 1992
+AGREEMENT_LIMITS: tuple[tuple[float, Level], ...] = ((0.7, "unreliable"), (0.85, "mixed"))  # the worst first
+ENOUGH_DRAWS = 25  # independent ones a chain: with four of them, enough for a quantile of 5 %
+MOST_UNSTABLE = 0.25  # of the new categories
 STABLE = 0.6
 
 
@@ -234,55 +234,58 @@ def stability(corpus: Corpus, consensus: Consensus, chains: Sequence[Answers], t
     return np.where(is_labeled, 1.0, of_document / len(chains)), of_category / len(chains)
 
 
-def verdict(pooled: Pooled, traces: Mapping[str, Draws], more: Iterable[Reason] = ()) -> Verdict:
-    """Whether the pooled answer can be trusted: the worst of what answers and draws say.
+def verdict(pooled: Pooled, n_known: int, traces: Mapping[str, Draws], more: Iterable[Reason] = ()) -> Verdict:
+    """Whether the pooled answer can be trusted: the worst of what answers and draws say; notes are "sound" themselves.
 
     `traces` has the kept draws of each chain of some quantities, by the names that sentences use ("the log joint");
     `more` are findings of the model's own.
     """
     pairs = pooled.agreement[np.triu_indices_from(pooled.agreement, k=1)]
-    findings = list(about_answers(pairs, np.flatnonzero(pooled.category_stability < STABLE)))
-    is_agreed = pairs.size > 0 and pairs.mean() >= AGREEMENT_LIMITS[-1][0]
+    findings = [*more, *about_answers(pairs), *about_categories(pooled.category_stability, n_known)]
     for name, draws in traces.items():
-        findings += about_draws(name, draws, is_agreed)
-    findings += more
-    findings = findings or [Reason("sound", "R-hat, independent draws and agreement are within their limits")]
+        findings += about_draws(name, draws)
+    level: Level = min((finding.level for finding in findings), key=get_args(Level).index, default="sound")
+    if level == "sound":
+        findings.insert(0, Reason("sound", "Chains, labels and draws speak for the answer"))
     findings.sort(key=lambda finding: get_args(Level).index(finding.level))
-    return Verdict(findings[0].level, tuple(findings))
+    return Verdict(level, tuple(findings))
 
 
-def about_answers(pairs: Array, unstable: Array) -> Iterator[Reason]:
+def about_answers(pairs: Array) -> Iterator[Reason]:
     """Do the chains give the same answers? `pairs` has the agreement of each two chains."""
     if not pairs.size:
         yield Reason("mixed", "One chain cannot show whether another would give the same answers")
     for limit, level in AGREEMENT_LIMITS:
         if pairs.size and pairs.mean() < limit:
-            yield Reason(
-                level, f"The chains' answers agree by {pairs.mean():.2f} (adjusted Rand index), less than {limit}"
-            )
+            told = f"The chains' answers agree by {pairs.mean():.2f} (adjusted Rand index), less than {limit}"
+            yield Reason(level, told)
             break
+
+
+def about_categories(category_stability: Array, n_known: int) -> Iterator[Reason]:
+    """Which categories would another chain divide differently? Their stability is float64[K]."""
+    unstable = np.flatnonzero(category_stability < STABLE)
     if unstable.size:
+        n_new = np.count_nonzero(unstable >= n_known)
+        level: Level = "mixed" if n_new > MOST_UNSTABLE * (category_stability.size - n_known) else "sound"
         sentence = f"Categories whose documents differ between chains (stability below {STABLE})"
-        yield Reason("mixed", sentence, tuple(unstable.tolist()))
+        yield Reason(level, sentence, tuple(unstable.tolist()))
 
 
-def about_draws(name: str, draws: Draws, is_agreed: bool) -> Iterator[Reason]:
+def about_draws(name: str, draws: Draws) -> Iterator[Reason]:
     """Have the chains come to one distribution of a quantity, and do they show it well enough?
 
-    In a large corpus each chain stays near one of many modes, and R-hat may be large however alike the answers are:
-    it does not make answers unreliable on which the chains agree.
+    In a large corpus each chain stays near one of many modes, and R-hat may be large however alike the answers are: it
+    makes no answer unreliable.
     """
     shortest = min(np.size(chain) for chain in draws)
     if shortest < MIN_DRAWS:
         yield Reason("unreliable", f"{shortest} kept draws of {name} are too few to judge by")
         return
     value = r_hat(draws)
-    for limit, level in R_HAT_LIMITS:
-        if value > limit:
-            sentence = f"R-hat of {name} is {value:.3f}, above {limit}: its draws have not settled"
-            yield Reason("mixed" if is_agreed and level == "unreliable" else level, sentence)
-            break
+    if value > R_HAT_LIMIT:
+        yield Reason("mixed", f"R-hat of {name} is {value:.3f}, above {R_HAT_LIMIT}: its draws have not settled")
     size = min(effective_size(draws), tail_effective_size(draws))
     if size < ENOUGH_DRAWS * len(draws):
-        sentence = f"The draws of {name} are worth {size:.0f} independent ones, fewer than {ENOUGH_DRAWS} a chain"
-        yield Reason("mixed", sentence)
+        told = f"The draws of {name} are worth {size:.0f} independent ones, fewer than {ENOUGH_DRAWS} a chain"
+        yield Reason("mixed", told)

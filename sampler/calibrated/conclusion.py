@@ -7,7 +7,7 @@ import numpy as np
 
 from sampler.answers import pooling
 from sampler.answers.consensus import Consensus
-from sampler.answers.pooling import Reason, Verdict
+from sampler.answers.pooling import Level, Pooled, Reason, Verdict
 from sampler.calibrated.chain import CalibratedState
 from sampler.calibrated.refinement import among_unlabeled, consensus_of_refined, join_starved, refine
 from sampler.calibrated.steps import Calibration
@@ -17,6 +17,9 @@ from sampler.numerics.threads import Threads
 
 DOUBTFUL = 0.5  # a label with less probability is listed by the audit
 FEWEST_LABELS = 5  # of a category
+BLIND_LIMITS: tuple[tuple[float, Level], ...] = ((0.65, "unreliable"), (0.85, "mixed"))  # the worst first
+INTERVAL = (0.05, 0.95)
+NARROW, NARROW_SHARE = 2, 0.35  # categories, and part of them: a wider interval does not say how many there are
 
 
 class Audit(NamedTuple):
@@ -46,26 +49,51 @@ def conclude_chains(
 ) -> CalibratedConclusion:  # fmt: skip
     """Pool the chains, refine the categories that they agree on, and judge how far they can be trusted.
 
-    `traces` has kept draws float64[C, S] of quantities by name.
+    `traces` has the kept draws float64[C, S] of `n_categories` and `n_new`, as CalibratedDraw names them.
     """
-    bags, seed = calibration.prepared.bags, calibration.prepared.seed
+    bags, seed, n_known = calibration.prepared.bags, calibration.prepared.seed, corpus.n_known
     chains = pooling.read_answers(corpus, [state.tally for state in states], threads)
     pooled = pooling.pool_answers(corpus, chains, threads)
     agreed = pooled.consensus
     refined = refine(bags, corpus.labels, agreed.category, agreed.n_categories, hyperparameters, seed, threads)
-    refined, joined = join_starved(refined, corpus.labels, corpus.n_known)
+    refined, joined = join_starved(refined, corpus.labels, n_known)
     refined = among_unlabeled(refined, corpus.labels, calibration.learned.rates)
-    consensus, column = consensus_of_refined(refined, corpus.labels, corpus.n_known)
+    consensus, column = consensus_of_refined(refined, corpus.labels, n_known)
+    pooled = pooled._replace(consensus=consensus)
     stability, category_stability = pooling.stability(corpus, consensus, chains, threads)
-    consensus = discount(
-        consensus, corpus.labels, corpus.n_known, category_stability, calibration.scores.blind_share
-    )  # fmt: skip
-    doubts, blamed = audit(corpus.labels, bags.is_empty, refined.probability[:, column], corpus.n_known)
-    answered = pooled._replace(consensus=consensus, stability=stability, category_stability=category_stability)
-    verdict = pooling.verdict(answered, traces, about_labels(corpus.labels, corpus.n_known, joined, blamed))
+    pooled = pooled._replace(stability=stability, category_stability=category_stability)
+    blind_share = calibration.scores.blind_share
+    doubts, blamed = audit(corpus.labels, bags.is_empty, refined.probability[:, column], n_known)
+    findings = [
+        *about_labels(corpus.labels, n_known, joined, blamed),
+        *about_what_comes_back(blind_share),
+        *about_the_number(traces["n_new"] + n_known),
+    ]
     return CalibratedConclusion(
-        consensus, stability, category_stability, pooled.agreement, verdict, refined.temperature, doubts
-    )  # fmt: skip
+        discount(pooled, corpus.labels, n_known, blind_share),
+        stability,
+        category_stability,
+        pooled.agreement,
+        pooling.verdict(pooled, n_known, {"the number of categories": traces["n_categories"]}, findings),
+        refined.temperature,
+        doubts,
+    )
+
+
+def about_what_comes_back(blind_share: float) -> Iterator[Reason]:
+    """Would the known categories have been found? `blind_share` of their documents are put right without labels."""
+    for limit, level in BLIND_LIMITS:
+        if blind_share < limit:
+            sentence = f"With their labels hidden, {blind_share:.0%} of the documents of known categories are put right"
+            yield Reason(level, f"{sentence}, less than {limit:.0%}: new categories will be wrong as often")
+            break
+
+
+def about_the_number(numbers: Array) -> Iterator[Reason]:
+    """Do the draws float64[C, S] say how many categories there are?"""
+    low, high = np.quantile(numbers, INTERVAL)
+    if high - low > max(NARROW, NARROW_SHARE * float(np.median(numbers))):
+        yield Reason("mixed", f"There may be {low:.0f} to {high:.0f} categories in all, with 90 % probability")
 
 
 def about_labels(labels: Array, n_known: int, joined: Array, blamed: Array) -> Iterator[Reason]:
@@ -76,7 +104,7 @@ def about_labels(labels: Array, n_known: int, joined: Array, blamed: Array) -> I
         yield Reason("mixed", f"Most categories have fewer than {FEWEST_LABELS} labels, too few to tell known from new")
     elif few.size:
         yield Reason(
-            "mixed", f"Categories with fewer than {FEWEST_LABELS} labels may be taken for new ones", tuple(few.tolist())
+            "sound", f"Categories with fewer than {FEWEST_LABELS} labels may be taken for new ones", tuple(few.tolist())
         )
     if joined.size:
         yield Reason(
@@ -92,26 +120,39 @@ def about_labels(labels: Array, n_known: int, joined: Array, blamed: Array) -> I
         )
 
 
-def discount(
-    consensus: Consensus, labels: Array, n_known: int, category_stability: Array, blind_share: float
-) -> Consensus:  # fmt: skip
+def discount(pooled: Pooled, labels: Array, n_known: int, blind_share: float) -> Consensus:
     """The answers with their probabilities times the chance that their categories are as the answer has them.
 
-    The regressions take the categories for certain. Two things say how far that is true, and their mean is taken:
+    The regressions take the categories for certain. For a new one the mean is taken of what says how far that is true:
 
-    - the chains: of two sets of one size with Jaccard index J, each shares 2 J / (1 + J) with the other; J is the
-      category's stability, 1 where it is not known;
-    - the labels: known categories are theirs; a new one is as right as the known ones are when their labels are hidden.
+    - the chains: how far they agree in all, and of two sets of one size with Jaccard index J, each shares
+      2 J / (1 + J) with the other; J is the stability of the category, and that of the document;
+    - the labels: a new category is as right as the known ones are when their labels are hidden.
+
+    A known category is by its labels, so of it the mean of 1 and of the category's share. Labeled texts are certain.
     """
-    jaccard = np.where(np.isnan(category_stability), 1.0, category_stability)
-    by_chains = 2.0 * jaccard / (1.0 + jaccard)
-    by_labels = np.ones(consensus.n_categories)
-    by_labels[n_known:] = by_chains[n_known:] if np.isnan(blind_share) else blind_share
-    chance = np.append((by_chains + by_labels) / 2.0, 1.0)  # NO_CATEGORY takes the last one
-    is_labeled = labels != UNLABELED
-    probability = np.where(is_labeled, consensus.probability, consensus.probability * chance[consensus.category])
-    runner_up = consensus.runner_up_probability * chance[consensus.runner_up]
+    consensus, jaccard = pooled.consensus, np.append(pooled.category_stability, np.nan)  # NO_CATEGORY takes the last
+    pairs = pooled.agreement[np.triu_indices_from(pooled.agreement, k=1)]
+    all_agree = pairs.mean() if pairs.size else np.nan
+    of_document = shared(pooled.stability)
+
+    def chance(category: Array) -> Array:
+        of_category = shared(jaccard[category])
+        says = np.array([of_category, of_document, np.full(labels.size, all_agree), np.full(labels.size, blind_share)])
+        is_told = ~np.isnan(says)
+        of_new = np.where(is_told, says, 0.0).sum(axis=0) / is_told.sum(axis=0)
+        return np.where(category < n_known, (1.0 + of_category) / 2.0, of_new)
+
+    probability = consensus.probability * np.where(labels == UNLABELED, chance(consensus.category), 1.0)
+    runner_up = consensus.runner_up_probability * chance(consensus.runner_up)
     return consensus._replace(probability=probability, runner_up_probability=np.minimum(runner_up, probability))
+
+
+def shared(jaccard: Array) -> Array:
+    """The share of either of two sets of one size with this Jaccard index that is in both; 1 where it is not known."""
+    known = np.where(np.isnan(jaccard), 1.0, jaccard)
+    found: Array = 2.0 * known / (1.0 + known)
+    return found
 
 
 def audit(labels: Array, is_empty: Array, probability: Array, n_known: int) -> tuple[Audit, Array]:

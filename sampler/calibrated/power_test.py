@@ -42,14 +42,14 @@ def power_step(prepared: PreparedCorpus, runs: list[Arrays], category: int, thre
     calibration = steps.read_calibration(relabeled, done, threads)
     hidden = np.flatnonzero((corpus.labels == category) & ~prepared.bags.is_empty)
     state = calibrated_chain.start(hidden_corpus, hyperparameters, calibration, seed, 0, threads)
-    numbers, seen = [], []
+    draws, seen = [], []
     for _ in range(POWER_SWEEPS):
         draw = calibrated_chain.sweep(hidden_corpus, calibration, state, threads)
         if state.n_sweeps > POWER_BURN_IN:
             calibrated_chain.keep(hidden_corpus, calibration, state)
-            numbers.append(draw.n_categories)
+            draws.append(draw)
             seen.append(is_seen(hidden_corpus, calibration, state, hidden))
-    traces = {"the number of categories": np.array([numbers], np.float64)}
+    traces = {name: np.array([[getattr(draw, name) for draw in draws]], float) for name in ("n_categories", "n_new")}
     conclusion = conclude_chains(hidden_corpus, hyperparameters, calibration, [state], traces, threads)
     return {**judge(hidden_corpus, conclusion, hidden, category), "probability": np.asarray(np.mean(seen))}
 

@@ -269,7 +269,7 @@ def conclude(size: Size) -> Work:
             N_DRAWS, np.repeat(free, 4), identity.T.ravel(), np.tile(np.array([4, 3, 2, 1], np.int32), free.size)
         )
         states.append(CalibratedState("", 1, 0, N_DRAWS, 4 * size.n_known, tally, "0", {}, {}))
-    traces = {"a number": rng.random((size.n_chains, N_DRAWS))}
+    traces = {name: rng.random((size.n_chains, N_DRAWS)) for name in ("n_categories", "n_new")}
     return lambda threads: conclude_chains(corpus, size.calibrated, found, states, traces, threads)
 
 

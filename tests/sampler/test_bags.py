@@ -7,6 +7,7 @@ import pytest
 
 from sampler.calibrated.bags import (
     WEIGHTINGS,
+    brevity,
     effective_counts,
     inverse_frequency,
     select,
@@ -125,3 +126,17 @@ def test_a_prior_of_words_has_beta_on_average_alike_or_in_proportion_to_their_to
 def test_totals_of_words_are_a_recount() -> None:
     bags = word_bags(posed([[0, 1, 1], [1, 3], []], [UNLABELED] * 3, 0))
     np.testing.assert_array_equal(word_totals(bags, bags.counts.astype(np.float32)), [1.0, 3.0, 0.0, 1.0])
+
+
+def test_short_documents_hold_a_part_of_the_evidence_of_the_shortest_labeled_ones() -> None:
+    """Of 50 labeled documents of ten distinct words and one of four, 2 % are left out of account: ten are usual."""
+    lengths = [*[10] * 50, 4, 0, 1, 5, 30]
+    corpus = posed([list(range(n)) for n in lengths], [0] * 51 + [UNLABELED] * 4, 1)
+    found = brevity(word_bags(corpus), corpus.labels != UNLABELED)
+    np.testing.assert_allclose(found[50:], np.sqrt([0.4, 0.0, 0.1, 0.5, 1.0]))
+    np.testing.assert_array_equal(found[:50], 1.0)
+
+
+def test_without_a_label_no_document_is_short() -> None:
+    corpus = posed([[0], [0, 1, 2]], [UNLABELED] * 2, 0)
+    np.testing.assert_array_equal(brevity(word_bags(corpus), np.zeros(2, bool)), 1.0)

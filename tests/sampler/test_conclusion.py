@@ -1,10 +1,10 @@
 """How probabilities are discounted for what the regressions take for certain, by hand."""
 
 import numpy as np
-import pytest
 
 from sampler.answers.consensus import Consensus
-from sampler.calibrated.conclusion import about_labels, audit, discount
+from sampler.answers.pooling import Pooled
+from sampler.calibrated.conclusion import about_labels, about_the_number, about_what_comes_back, audit, discount
 from sampler.corpus import NO_CATEGORY, UNLABELED
 
 NAN = float("nan")
@@ -23,35 +23,57 @@ def answers() -> Consensus:
     )
 
 
+def pooled_of(
+    category_stability: list[float], of_documents: list[float], agreed: float | None, consensus: Consensus | None = None
+) -> Pooled:
+    """Answers and how far chains agree on them."""
+    matrix = np.ones((1, 1)) if agreed is None else np.array([[1.0, agreed], [agreed, 1.0]])
+    return Pooled(consensus or answers(), 0, matrix, np.array(of_documents), np.array(category_stability))
+
+
 def test_probabilities_are_discounted_for_chains_that_differ_and_labels_that_do_not_come_back() -> None:
-    found = discount(answers(), NOBODY, 1, np.array([0.6, 0.25, NAN]), 0.8)
-    # 2 J / (1 + J) is .75, .4 and, as nothing is known of it, 1; by the labels it is 1, .8, .8.
-    chance = [(0.75 + 1.0) / 2, (0.4 + 0.8) / 2, (1.0 + 0.8) / 2]
+    """2 J / (1 + J) of .6, .25 and .5 is .75, .4 and 2 / 3, and 1 where nothing is known."""
+    found = discount(pooled_of([0.6, 0.25, NAN], [0.5, 0.6, 0.25, NAN], 0.9), NOBODY, 1, 0.8)
+    chance = [(1.0 + 0.75) / 2, (0.4 + 0.75 + 0.9 + 0.8) / 4, (1.0 + 0.4 + 0.9 + 0.8) / 4]
     np.testing.assert_allclose(found.probability, [0.9 * chance[0], 0.8 * chance[1], 0.6 * chance[2], NAN])
-    np.testing.assert_allclose(found.runner_up_probability, [0.05 * chance[1], 0.2 * chance[0], NAN, NAN])
+    of_new = (0.4 + 2 / 3 + 0.9 + 0.8) / 4  # category 1, for document 0
+    np.testing.assert_allclose(found.runner_up_probability, [0.05 * of_new, 0.2 * chance[0], NAN, NAN])
 
 
-def test_without_labels_the_chains_alone_decide() -> None:
+def test_what_is_not_told_does_not_count() -> None:
+    """One chain, and no label that could be hidden."""
     category = np.array([0, 1, 2, NO_CATEGORY], np.int32)
-    found = discount(answers()._replace(category=category), NOBODY, 0, np.full(3, 0.6), NAN)
-    np.testing.assert_allclose(found.probability, np.array([0.9, 0.8, 0.6, NAN]) * 0.75)
+    given = pooled_of([0.6] * 3, [0.25] * 4, None, answers()._replace(category=category))
+    found = discount(given, NOBODY, 0, NAN)
+    np.testing.assert_allclose(found.probability, np.array([0.9, 0.8, 0.6, NAN]) * (0.75 + 0.4) / 2)
 
 
 def test_categories_on_which_all_agree_keep_their_probabilities() -> None:
-    found = discount(answers(), NOBODY, 1, np.ones(3), 1.0)
+    found = discount(pooled_of([1.0] * 3, [1.0] * 4, 1.0), NOBODY, 1, 1.0)
     np.testing.assert_array_equal(found.probability, answers().probability)
-    assert found.probability[0] == pytest.approx(0.9)
 
 
 def test_a_text_with_a_label_is_as_sure_as_before() -> None:
-    found = discount(answers(), np.array([0, UNLABELED, UNLABELED, UNLABELED]), 1, np.array([0.6, 0.25, NAN]), 0.8)
-    assert found.probability[0] == 0.9
+    labels = np.array([0, UNLABELED, UNLABELED, UNLABELED])
+    assert discount(pooled_of([0.6, 0.25, NAN], [0.5] * 4, 0.5), labels, 1, 0.8).probability[0] == 0.9
 
 
 def test_no_runner_up_is_likelier_than_the_answer() -> None:
-    given = answers()._replace(probability=np.array([0.5, 0.5, 0.5, NAN]), runner_up_probability=np.full(4, 0.49))
-    found = discount(given, NOBODY, 1, np.array([1.0, 0.1, 0.1]), 0.2)
+    even = answers()._replace(probability=np.array([0.5, 0.5, 0.5, NAN]), runner_up_probability=np.full(4, 0.49))
+    found = discount(pooled_of([1.0, 0.1, 0.1], [0.1] * 4, 0.2, even), NOBODY, 1, 0.2)
     assert found.runner_up_probability[1] == found.probability[1] < 0.49
+
+
+def test_known_categories_that_do_not_come_back_make_an_answer_mixed_or_unreliable() -> None:
+    told = {share: [reason.level for reason in about_what_comes_back(share)] for share in (0.6, 0.8, 0.9, NAN)}
+    assert list(told.values()) == [["unreliable"], ["mixed"], [], []]
+
+
+def test_a_wide_interval_of_the_number_is_a_reason() -> None:
+    narrow, wide = np.array([[9.0, 10.0, 11.0, 12.0]]), np.array([[8.0, 10.0, 11.0, 14.0]])
+    assert not list(about_the_number(narrow))
+    [reason] = about_the_number(wide)
+    assert reason.level == "mixed" and reason.sentence.startswith("There may be 8 to 14 categories")
 
 
 def test_doubtful_labels_are_listed_the_least_likely_first() -> None:
