@@ -286,8 +286,8 @@ def test_a_sample_to_learn_from_is_half_labeled_at_most() -> None:
 def test_short_documents_of_a_known_category_are_not_new_for_want_of_short_labels() -> None:
     """Documents of 15 words, as the labeled ones, and as many of two. None of the latter has a label.
 
-    Of two words nobody can be sure; but with 96 of 216 unlabeled long documents known, .44, less than half of that would
-    be for their length. (It was .07 when they were learned from, too.)
+    Of two words nobody can be sure; but with 96 of 216 unlabeled long documents known, .44, less than half of that
+    would be for their length. (It was .07 when they were learned from, too.)
     """
     long = easy([80, 80, 60, 60], [32, 32, 0, 0], overlap=0.15)
     short = easy([80, 80, 60, 60], [0, 0, 0, 0], length=2, overlap=0.15, seed=2)
