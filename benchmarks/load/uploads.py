@@ -174,15 +174,18 @@ class Delete(Scenario):
     def load(self, until: float) -> Figures:
         """Delete, with a client that uploads and one that submits jobs."""
         is_over, writes = threading.Event(), list[Answer | None]()
+        answered, gone = "not in time", math.nan
 
-        def delete() -> tuple[str, float]:
+        def delete() -> None:
+            nonlocal answered, gone
             began = time.monotonic()
             try:
                 answer = self.client.ask(until, "DELETE", f"/v1/corpora/{self.corpus_id}")
+                answered = ended(answer)
                 while answer.status < 300 and self.holds_documents():
                     left(until)
                     time.sleep(WRITE_PAUSE_SECONDS)
-                return ended(answer), time.monotonic() - began
+                gone = time.monotonic() - began
             finally:
                 is_over.set()
 
@@ -202,8 +205,7 @@ class Delete(Scenario):
                     writes.append(self.client.post(until, f"/v1/jobs/{answer.fields['id']}/cancel"))
                 is_over.wait(WRITE_PAUSE_SECONDS)
 
-        deleted = at_once([delete, upload, submit])[0]
-        answered, gone = deleted or ("not in time", math.nan)
+        at_once([delete, upload, submit])
         return {
             "DELETE": answered,
             "gone after s": gone,
