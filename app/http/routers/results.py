@@ -80,7 +80,7 @@ def get_trace(
     responses=problems(JobNotFound, ResultsNotReady),
 )
 def get_categories(job_id: JobId, readers: Readers) -> Response:
-    """Read the number of new categories, in a sentence too, the known and the new ones, and what the number rests on."""
+    """Read the number of new categories, also in a sentence, all categories, and what the number rests on."""
     with readers.begin() as session:
         job = find_concluded_job(session, job_id)
         stored = session.get_one(Summary, (job_id, job.edition))
