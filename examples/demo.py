@@ -182,20 +182,20 @@ def show(client: Client, job_id: str) -> None:
     """Print what the job found and how good it is."""
     found = client.call("GET", f"/v1/jobs/{job_id}/categories")
     documents = client.pages(f"/v1/jobs/{job_id}/documents", "documents")
-    show_posterior("New categories that hold documents", found["n_new_with_documents"])
+    console.print(f"\n[bold]{found['summary']}[/bold]")
+    show_posterior(found["posterior"]["n_new"])
     show_trust(found)
     show_categories(found["categories"])
     show_samples(found["categories"], documents)
     show_scores(found["categories"], documents)
 
 
-def show_posterior(title: str, posterior: Any) -> None:
-    """Print the number of new categories with its posterior frequencies."""
-    low, high = posterior["interval_90"]
+def show_posterior(posterior: Any) -> None:
+    """Print how probable each number of new categories is."""
     likeliest = sorted(posterior["frequencies"], key=lambda row: -row["frequency"])[:8]
     likeliest.sort(key=lambda row: row["n_new"])
     shown = ", ".join(f"{row['n_new']}: {row['frequency']:.0%}" for row in likeliest)
-    console.print(f"\n[bold]{title}: {posterior['mode']}[/bold] (90 % between {low} and {high}; {shown})")
+    console.print(f"Number of new categories: {shown}.")
 
 
 def show_trust(found: Any) -> None:

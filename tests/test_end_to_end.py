@@ -187,7 +187,14 @@ def test_the_readmes_commands_work_when_pasted(service: Service, tmp_path: Path)
     assert (labeled["accepted"], labeled["labeled"], unlabeled["accepted"]) == (480, 480, 1520)
     assert job["status"] == "succeeded"
     assert len([category for category in categories["categories"] if category["known"]]) == 6
+    low, high = categories["new_categories"]["interval_90"]
+    assert low <= categories["new_categories"]["number"] <= high
+    assert categories["summary"].startswith("6 known categories and ")
     assert len(documents["documents"]) == 5
+    second = [
+        (row["runner_up"]["probability"], row["probability"]) for row in documents["documents"] if row["runner_up"]
+    ]
+    assert all(runner_up <= answer for runner_up, answer in second)
     assert [draw["sweep"] for draw in trace["draws"]] == [1, 2, 3, 4, 5]
     assert all(document["probability"] < 0.5 for document in audit["documents"])
     assert (power_test["id"], power_test["power_test"]["progress"]["stage"]) == (job["id"], "power")

@@ -36,7 +36,7 @@ def conclude(leg: Leg) -> list[int]:
             units = store.chain_units(session, leg.job, best)
             traces = store.traces(session, leg.job) if model.pools_chains else {}
         states = [finish(leg, model, unit) for unit in units]
-        conclusion = model.conclude(states, traces)
+        conclusion = model.conclude(states, traces, names)
         words = consensus.category_words(corpus, conclusion.consensus, TOP_WORDS, threads)
         topic_rows = list(topics.topic_rows(leg.job, names.vocabulary, conclusion.topics, threads))
     categories = results.category_rows(leg.job, stored.texts, names, conclusion, words)

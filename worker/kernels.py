@@ -10,6 +10,7 @@ from sampler.corpus import UNLABELED, Corpus
 from sampler.hyperparameters import CalibratedHyperparameters, Hyperparameters, Kernel
 from sampler.numerics.threads import Threads
 from worker.models import Calibrated, LbplNtm, Model
+from worker.store import Names
 
 N_SWEEPS = 20  # by then categories have been proposed to split and to merge
 FEW_ATOMS = CalibratedHyperparameters(n_atoms=12, n_atom_sweeps=2, smoothings=(0.4,), powers=(0.0, 1.5), n_topics=8)
@@ -32,7 +33,7 @@ def run_chain(model: Model[Any]) -> None:
         n_categories.append(model.sweep(state).n_categories)
         model.keep(state)
     traces = {"n_categories": np.array([n_categories], np.float64)}
-    model.conclude([model.load(model.dump(state))], traces)
+    model.conclude([model.load(model.dump(state))], traces, Names([], ["first", "second"]))
 
 
 def small_calibrated(corpus: Corpus, threads: Threads) -> Calibrated:

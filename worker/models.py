@@ -27,7 +27,7 @@ from sampler.lbpl_ntm.topics_of_categories import Topics
 from sampler.numerics.threads import Threads
 from worker import step_rows, store, topics
 from worker.step_rows import Arrays
-from worker.store import NewDraw
+from worker.store import Names, NewDraw
 
 Traces = Mapping[str, Array]  # float64[C, S] by quantity: the kept draws of each chain
 
@@ -80,8 +80,11 @@ class Model(Protocol[S]):
     def load(self, data: bytes) -> S:
         """The state that was dumped. Raises CheckpointError for any other bytes."""
 
-    def conclude(self, states: Sequence[S], traces: Traces) -> JobConclusion:
-        """The answers: of all chains, in order and with their traces, if the model pools them; else of the one."""
+    def conclude(self, states: Sequence[S], traces: Traces, names: Names) -> JobConclusion:
+        """The answers: of all chains, in order and with their traces, if the model pools them; else of the one.
+
+        What is said of categories calls them by name.
+        """
 
 
 class LbplNtm:
@@ -121,7 +124,7 @@ class LbplNtm:
         """The state that was dumped. Raises CheckpointError."""
         return checkpoint.load(self.corpus, self.hyperparameters, data)
 
-    def conclude(self, states: Sequence[State], traces: Traces) -> JobConclusion:
+    def conclude(self, states: Sequence[State], traces: Traces, names: Names) -> JobConclusion:
         """The answers of the best chain."""
         [state] = states
         return JobConclusion(consensus.consensus_of(self.corpus, state.tally))
@@ -180,28 +183,30 @@ class Calibrated:
         """The state that was dumped. Raises CheckpointError."""
         return calibrated_checkpoint.load(self.corpus, self.calibration, data, self.threads)
 
-    def conclude(self, states: Sequence[CalibratedState], traces: Traces) -> JobConclusion:
+    def conclude(self, states: Sequence[CalibratedState], traces: Traces, names: Names) -> JobConclusion:
         """The answers of all chains together, and the topics of their categories."""
         numbers = {"n_categories": traces["n_categories"]}  # log joints compare under one setting alone
         found = conclude_chains(self.corpus, self.hyperparameters, self.calibration, list(states), traces, self.threads)
+        of_categories = names.of_categories(found.consensus.n_categories)
         diagnostics = {
             "verdict": found.verdict.level,
-            "reasons": [reason.told(range(found.consensus.n_categories)) for reason in found.verdict.reasons],
+            "reasons": [reason.told(of_categories) for reason in found.verdict.reasons],
             "agreement": found.agreement.tolist(),
             "temperature": found.temperature,
             **figures(found.agreement, numbers),
         }
-        facts = {"diagnostics": diagnostics, "calibration": report(self.calibration)}
+        facts = {"diagnostics": diagnostics, "calibration": report(self.calibration, names)}
         learned = topics.learn(self.corpus, found.consensus, self.hyperparameters.n_topics, self.seed, self.threads)
         return JobConclusion(found.consensus, found.stability, found.category_stability, found.audit, learned, facts)
 
 
-def report(calibration: Calibration) -> dict[str, Any]:
-    """What the job reports of its calibration: the labeling rate and the kept settings, best first."""
+def report(calibration: Calibration, names: Names) -> dict[str, Any]:
+    """What the job reports of its calibration: labeling rates, of all and by category, and settings, best first."""
     weight = calibration.scores.weight
     order = calibration.kept[np.argsort(-weight[calibration.kept], kind="stable")]
     return {
-        "labeling_rate": None if np.isnan(calibration.learned.rate) else calibration.learned.rate,
+        "labeling_rate": calibration.learned.rate,
+        "labeling_rates": dict(zip(names.categories, calibration.learned.rates.tolist(), strict=True)),
         "settings": [
             {
                 "weighting": ("flat", "inverse_frequency")[calibration.settings[s].weighting],

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from itertools import count, islice
 from typing import Any
 
 import numpy as np
@@ -49,6 +48,7 @@ def answer_rows(job: Job, stored: Stored, conclusion: JobConclusion) -> Iterator
                 "document_id": int(stored.document_ids[d]),
                 "category": none_or(consensus.category[d], int),
                 "probability": none_or(consensus.probability[d], float),
+                "known_probability": none_or(consensus.known[d], float),
                 "runner_up": none_or(consensus.runner_up[d], int),
                 "runner_up_probability": none_or(consensus.runner_up_probability[d], float),
                 "reason": NO_WORD if consensus.category[d] == NO_CATEGORY else None,
@@ -101,7 +101,7 @@ def none_or(value: Any, kind: type) -> Any:
 def category_rows(
     job: Job, texts: Texts, strings: Names, conclusion: JobConclusion, words: list[list[tuple[int, int]]]
 ) -> Rows:
-    """Rows of `categories`: the known ones by name, then the new ones, numbered from 1. Copies count as documents."""
+    """Rows of `categories`: the known ones, then the new ones. Copies count as documents."""
     consensus, stability = consensus_of_documents(conclusion.consensus, texts), conclusion.category_stability
     made_of = None if conclusion.topics is None else topics.of_categories(conclusion.topics)
     is_labeled = texts.labels != UNLABELED
@@ -110,8 +110,7 @@ def category_rows(
     n_documents = np.bincount(consensus.category[~is_labeled & has_category], minlength=size)
     n_labeled = np.bincount(texts.labels[is_labeled], minlength=size)
     n_answered = max(int(n_documents.sum()), 1)
-    free_names = (name for name in map("new {}".format, count(1)) if name not in strings.categories)
-    names = strings.categories + list(islice(free_names, size - len(strings.categories)))
+    names = strings.of_categories(size)
     return [
         {
             "job_id": job.id,

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import count, islice
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -36,7 +37,12 @@ class Names(NamedTuple):
     """The strings that a corpus's indices stand for."""
 
     vocabulary: list[str]
-    categories: list[str]
+    categories: list[str]  # the known ones
+
+    def of_categories(self, n: int) -> list[str]:
+        """The names of an answer's n categories: the known ones, then new ones, numbered from 1."""
+        free = (name for name in map("new {}".format, count(1)) if name not in self.categories)
+        return self.categories + list(islice(free, n - len(self.categories)))
 
 
 class Stored(NamedTuple):

@@ -323,6 +323,7 @@ class Answer(Base):
     document_id: Mapped[int] = parent("documents.id", primary_key=True, index=True)
     category: Mapped[int | None]
     probability: Mapped[float | None]
+    known_probability: Mapped[float | None]  # of being of a known category, whichever
     runner_up: Mapped[int | None]
     runner_up_probability: Mapped[float | None]
     reason: Mapped[str | None]

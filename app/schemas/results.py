@@ -101,6 +101,23 @@ POSTERIOR: dict[str, Any] = {
 }
 
 
+class PosteriorsOut(BaseModel):
+    """Two posteriors of the number of new categories, on which `new_categories.interval_90` rests."""
+
+    n_new: PosteriorOut = Field(description="Of the number that there are.")
+    n_new_with_documents: PosteriorOut = Field(description="Of the number that hold a document in a draw.")
+
+
+class NewCategoriesOut(BaseModel):
+    """How many new categories there are: the number that the answer has, and how far it may be off."""
+
+    number: int = Field(description="New categories of the answer, all of them in `categories`.")
+    interval_90: tuple[int, int] = Field(
+        description="From the 5 % to the 95 % quantile of `posterior.n_new`, widened where it does not hold `number`. "
+        "At least 1 where no category is known and some document has a category."
+    )
+
+
 class DiagnosticsOut(BaseModel):
     """How far the chains of a job can be trusted together."""
 
@@ -133,6 +150,11 @@ class CalibrationOut(BaseModel):
     """What the labels taught a calibrated job."""
 
     labeling_rate: float | None = Field(description="Share of the known categories' documents that bear a label.")
+    labeling_rates: dict[str, float | None] = Field(
+        default={},
+        description="The same of each known category, by name; null where the labels do not say it. Empty for jobs "
+        "from before it was reported.",
+    )
     settings: list[SettingOut] = Field(description="The settings that chains use, the heaviest first.")
 
 
@@ -147,6 +169,7 @@ DIAGNOSTICS: dict[str, Any] = {
 SETTING: dict[str, Any] = {"weighting": "flat", "background": False, "smoothing": 0.4, "power": 1.5}
 CALIBRATION: dict[str, Any] = {
     "labeling_rate": 0.4,
+    "labeling_rates": {"astronomy": 0.41, "optics": 0.38},
     "settings": [{**SETTING, "given_back": 0.81, "stability": 0.9, "weight": 1.0}],
 }
 
@@ -155,7 +178,8 @@ class CategoriesOut(BaseModel):
     """The categories that a job found, and how sure it is of their number."""
 
     model_config = example(
-        best_chain=None,
+        summary="6 known categories and 4 new ones; with 90 % probability there are 4 to 5 new ones.",
+        new_categories={"number": 4, "interval_90": [4, 5]},
         categories=[
             {
                 "category": 0,
@@ -180,21 +204,24 @@ class CategoriesOut(BaseModel):
                 "topics": [{"topic": 0, "weight": 0.38}],
             },
         ],
-        n_new=POSTERIOR,
-        n_new_with_documents=POSTERIOR,
+        posterior={"n_new": POSTERIOR, "n_new_with_documents": POSTERIOR},
         diagnostics=DIAGNOSTICS,
         calibration=CALIBRATION,
+        best_chain=None,
     )
 
+    summary: str = Field(
+        description="The answer in a sentence, and in a second one how far to trust it if the verdict is not `sound`."
+    )
+    new_categories: NewCategoriesOut
+    categories: list[CategoryOut]
+    posterior: PosteriorsOut
+    diagnostics: DiagnosticsOut | None = Field(description="Null for a job whose chains are not pooled.")
+    calibration: CalibrationOut | None = Field(description="Null if the job's model has none.")
     best_chain: int | None = Field(
         description="The chain that categories and documents come from, the one with the highest mean log joint; null "
         "for a calibrated job, which pools all chains."
     )
-    categories: list[CategoryOut]
-    n_new: PosteriorOut
-    n_new_with_documents: PosteriorOut
-    diagnostics: DiagnosticsOut | None = Field(description="Null for a job whose chains are not pooled.")
-    calibration: CalibrationOut | None = Field(description="Null if the job's model has none.")
 
 
 class RunnerUp(BaseModel):
@@ -212,8 +239,16 @@ class DocumentOut(BaseModel):
     category: int | None
     name: str | None
     known: bool | None
-    probability: float | None
-    runner_up: RunnerUp | None
+    probability: float | None = Field(description="Of being of this category.")
+    known_probability: float | None = Field(
+        description="Of being of a known category, whichever. Null without a category, and for jobs from before it was "
+        "reported; so is `category_probability`."
+    )
+    category_probability: float | None = Field(
+        description="Of being of this category if the document is of a known one, or of a new one, as this category "
+        "is: `probability` divided by `known_probability` or by one minus that, at most 1."
+    )
+    runner_up: RunnerUp | None = Field(description="The second choice, never more probable than the first.")
     reason: str | None
     stability: float | None = Field(description=STABILITY)
     copy_of: str | None = Field(
@@ -233,6 +268,8 @@ class DocumentPage(BaseModel):
                 "name": "new 1",
                 "known": False,
                 "probability": 0.93,
+                "known_probability": 0.06,
+                "category_probability": 0.93 / (1 - 0.06),
                 "runner_up": {"category": 2, "name": "optics", "probability": 0.05},
                 "reason": None,
                 "stability": 0.95,
@@ -244,6 +281,8 @@ class DocumentPage(BaseModel):
                 "name": None,
                 "known": None,
                 "probability": None,
+                "known_probability": None,
+                "category_probability": None,
                 "runner_up": None,
                 "reason": "no word is left after applying the text options",
                 "stability": None,

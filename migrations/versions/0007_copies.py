@@ -1,4 +1,7 @@
-"""Copies: encodings hold each text once, answers name what a document is a copy of, and corpora count copies."""
+"""Copies: encodings hold each text once, answers name what a document is a copy of, and corpora count copies.
+
+Answers also say how probable it is that a document is of a known category.
+"""
 
 import hashlib
 import unicodedata
@@ -39,10 +42,12 @@ text_batches = sa.Table(
 
 
 def upgrade() -> None:
-    """Encodings from before are not whole any more: the next job over their corpus makes them again."""
+    """Add them. What was derived from documents one by one is made again: encodings, and steps of calibrations."""
     op.add_column("encodings", sa.Column("n_texts", sa.Integer(), nullable=False, server_default="0"))
     op.execute(sa.text("UPDATE encodings SET digest = NULL"))
+    op.execute(sa.text("DELETE FROM calibration_steps"))
     op.add_column("answers", sa.Column("copy_of", sa.BigInteger(), nullable=True))
+    op.add_column("answers", sa.Column("known_probability", sa.Double(), nullable=True))
     op.add_column("audits", sa.Column("by_copies", sa.Boolean(), nullable=False, server_default=sa.false()))
     op.create_table(
         "text_batches",
@@ -92,9 +97,11 @@ def digest_of(text: str) -> int:
 
 
 def downgrade() -> None:
-    """Take them out again; encodings are made again too."""
+    """Take them out again; what is derived is made again too."""
     op.drop_table("text_batches")
     op.drop_column("audits", "by_copies")
+    op.drop_column("answers", "known_probability")
     op.drop_column("answers", "copy_of")
     op.execute(sa.text("UPDATE encodings SET digest = NULL"))
+    op.execute(sa.text("DELETE FROM calibration_steps"))
     op.drop_column("encodings", "n_texts")

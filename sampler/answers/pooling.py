@@ -28,6 +28,7 @@ Level = Literal["unreliable", "mixed", "sound"]
 R_HAT_LIMIT = 1.1  # of Gelman and Rubin 1992
 AGREEMENT_LIMITS: tuple[tuple[float, Level], ...] = ((0.7, "unreliable"), (0.85, "mixed"))  # the worst first
 ENOUGH_DRAWS = 25  # independent ones a chain: with four of them, enough for a quantile of 5 %
+MOST_NAMED = 10  # categories in a sentence
 MOST_UNSTABLE = 0.25  # of the new categories
 STABLE = 0.6
 
@@ -70,9 +71,11 @@ class Reason(NamedTuple):
     sentence: str
     categories: tuple[int, ...] = ()
 
-    def told(self, names: Sequence[object]) -> str:
-        """The sentence, which ends with the categories by name."""
-        listed = ", ".join(str(names[category]) for category in self.categories)
+    def told(self, names: Sequence[str]) -> str:
+        """The sentence, which ends with the categories by name, MOST_NAMED at most."""
+        listed = ", ".join(names[category] for category in self.categories[:MOST_NAMED])
+        if len(self.categories) > MOST_NAMED:
+            listed += f" and {len(self.categories) - MOST_NAMED} more"
         return f"{self.sentence}: {listed}." if listed else f"{self.sentence}."
 
 

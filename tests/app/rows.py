@@ -144,6 +144,7 @@ def add_results(database: Database, job_id: str) -> None:
                     document_id=document.id,
                     category=category,
                     probability=None if category is None else 0.75,
+                    known_probability=None if category is None else (0.9, 0.2)[category],
                     runner_up=None if category is None else 1 - category,
                     runner_up_probability=None if category is None else 0.25,
                     reason="no word is left after the text options" if category is None else None,

@@ -92,3 +92,9 @@ def test_unstable_categories_are_named_and_make_an_answer_mixed_if_many_of_the_n
         [told] = [reason for reason in found.reasons if reason.categories]
         assert told.categories == tuple(np.flatnonzero(np.array(stability) < 0.6))
         assert told.told(["a", "b", "c", "d", "new 1"]).endswith("new 1.")
+
+
+def test_a_sentence_names_ten_categories_at_most() -> None:
+    names = [f"c{k}" for k in range(30)]
+    assert Reason("mixed", "These", tuple(range(10))).told(names) == f"These: {', '.join(names[:10])}."
+    assert Reason("mixed", "These", tuple(range(30))).told(names) == f"These: {', '.join(names[:10])} and 20 more."

@@ -29,6 +29,7 @@ def test_a_job_gives_every_unlabeled_document_a_category_or_the_reason_why_not(
     assert blank == {
         "category": None,
         "probability": None,
+        "known_probability": None,
         "runner_up": None,
         "runner_up_probability": None,
         "reason": results.NO_WORD,

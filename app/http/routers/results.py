@@ -13,6 +13,7 @@ from app.core.errors import JobNotFound, MalformedRequest, ResultsNotReady
 from app.core.tables import Answer, Category, Document, Draw, Job, Summary
 from app.http.dependencies import JobId, Readers, problems
 from app.http.long_answers import written
+from app.http.new_categories import new_categories, posterior, summary
 from app.http.pages import PAGE, Cursor, Limit, from_cursor, page
 from app.schemas.common import MAX_INTEGER
 from app.schemas.results import (
@@ -23,8 +24,7 @@ from app.schemas.results import (
     DocumentOut,
     DocumentPage,
     DrawOut,
-    Frequency,
-    PosteriorOut,
+    PosteriorsOut,
     RunnerUp,
     TracePage,
 )
@@ -80,19 +80,24 @@ def get_trace(
     responses=problems(JobNotFound, ResultsNotReady),
 )
 def get_categories(job_id: JobId, readers: Readers) -> Response:
-    """Read the known and the new categories, and the posterior of the number of new ones."""
+    """Read the number of new categories, also in a sentence, all categories, and what the number rests on."""
     with readers.begin() as session:
         job = find_concluded_job(session, job_id)
-        summary = session.get_one(Summary, (job_id, job.edition))
+        stored = session.get_one(Summary, (job_id, job.edition))
         categories = categories_of(session, job)
+    diagnostics = told(DiagnosticsOut, stored, "diagnostics")
+    n_new = posterior(stored.data["n_new"])
+    n_known = sum(category.known for category in categories)
+    found = new_categories(n_known, len(categories) - n_known, n_new)
     return written(
         CategoriesOut(
-            best_chain=summary.best_chain,
+            summary=summary(n_known, found, diagnostics),
+            new_categories=found,
             categories=[category_out(category) for category in categories],
-            n_new=posterior(summary.data["n_new"]),
-            n_new_with_documents=posterior(summary.data["n_new_with_documents"]),
-            diagnostics=told(DiagnosticsOut, summary, "diagnostics"),
-            calibration=told(CalibrationOut, summary, "calibration"),
+            posterior=PosteriorsOut(n_new=n_new, n_new_with_documents=posterior(stored.data["n_new_with_documents"])),
+            diagnostics=diagnostics,
+            calibration=told(CalibrationOut, stored, "calibration"),
+            best_chain=stored.best_chain,
         )
     )
 
@@ -103,9 +108,9 @@ def categories_of(session: Session, job: Job) -> Sequence[Category]:
     return session.scalars(present.order_by(Category.category)).all()
 
 
-def told(kind: type[Told], summary: Summary, name: str) -> Told | None:
-    """A part of the summary that some models have."""
-    return kind.model_validate(summary.data[name]) if name in summary.data else None
+def told(kind: type[Told], stored: Summary, name: str) -> Told | None:
+    """A part of the stored summary that some models have."""
+    return kind.model_validate(stored.data[name]) if name in stored.data else None
 
 
 def find_concluded_job(session: Session, job_id: str) -> Job:
@@ -132,28 +137,6 @@ def category_out(category: Category) -> CategoryOut:
         stability=category.stability,
         topics=category.topics,
     )
-
-
-def posterior(draws_of: dict[str, int]) -> PosteriorOut:
-    """What the kept draws say of a number; `draws_of` maps each value to how many draws had it."""
-    counts = sorted((int(value), draws) for value, draws in draws_of.items())
-    total = sum(draws for _, draws in counts)
-    return PosteriorOut(
-        mode=max(counts, key=lambda count: (count[1], -count[0]))[0],
-        mean=sum(value * draws for value, draws in counts) / total,
-        interval_90=(quantile(counts, 0.05 * total), quantile(counts, 0.95 * total)),
-        frequencies=[Frequency(n_new=value, frequency=draws / total, draws=draws) for value, draws in counts],
-    )
-
-
-def quantile(counts: list[tuple[int, int]], draws_below: float) -> int:
-    """The smallest value that, with all smaller ones, has at least so many draws."""
-    seen = 0
-    for value, draws in counts:
-        seen += draws
-        if seen >= draws_below:
-            return value
-    return counts[-1][0]
 
 
 @router.get(
@@ -217,11 +200,24 @@ def document_out(
         name=first.name if first else None,
         known=first.known if first else None,
         probability=answer.probability,
+        known_probability=answer.known_probability,
+        category_probability=category_probability(answer, first),
         runner_up=runner_up(answer, second),
         reason=answer.reason,
         stability=answer.stability,
         copy_of=original,
     )
+
+
+def category_probability(answer: Answer, category: Category | None) -> float | None:
+    """How probable the category is if the document is of a known one, or of a new one, as the category is.
+
+    At most 1: copies, stability and rounding change the one probability without the other.
+    """
+    if category is None or answer.probability is None or answer.known_probability is None:
+        return None
+    of_side = answer.known_probability if category.known else 1.0 - answer.known_probability
+    return 1.0 if of_side <= answer.probability else answer.probability / of_side
 
 
 def runner_up(answer: Answer, second: Category | None) -> RunnerUp | None:

@@ -212,6 +212,16 @@ def test_results_of_a_calibrated_job_come_with_diagnostics_and_calibration(clien
     assert (draw["n_tables"], draw["alpha"], draw["gamma"], draw["setting"]) == (None, None, None, 4)
 
 
+def test_a_job_from_before_rates_by_category_were_reported_has_none(
+    client: TestClient, database: Database, audited: str
+) -> None:
+    with database.sessions.begin() as session:
+        stored = session.scalars(select(Summary)).one()
+        before = {name: value for name, value in CALIBRATION.items() if name != "labeling_rates"}
+        stored.data = {**stored.data, "calibration": before}
+    assert client.get(f"{audited}/categories").json()["calibration"] == {**before, "labeling_rates": {}}
+
+
 def test_deleting_a_corpus_takes_atoms_calibrations_and_audits(
     client: TestClient, database: Database, audited: str
 ) -> None:

@@ -23,8 +23,10 @@ from starlette.testclient import TestClient
 from app.core import presence
 from app.core.db import Database
 from app.core.errors import PROBLEM
+from app.http.new_categories import summary
 from app.http.routers.corpora import CSV_EXAMPLE, NDJSON_EXAMPLE, READERS
 from app.schemas.job_settings import ExtensionIn, SettingsIn
+from app.schemas.results import NewCategoriesOut
 from tests.app import rows
 
 CHECKS: list[CheckFunction] = [
@@ -299,6 +301,10 @@ def test_the_numbers_of_the_examples_could_be_those_of_one_job(client: TestClien
             assert category["name"] == corpus["categories"][category["category"]]["name"]
         else:
             assert category["name"] == f"new {category['category'] - len(corpus['categories']) + 1}"
+    n_known = len(corpus["categories"])
+    found_new = NewCategoriesOut(**found["new_categories"])
+    assert list(found_new.interval_90) == found["posterior"]["n_new"]["interval_90"]
+    assert found["summary"] == summary(n_known, found_new, None)
     [hidden] = example_of(client, "PowerTestOut")["categories"]
     for share in (hidden["recall"], hidden["taken"]):
         assert share * 80 == pytest.approx(round(share * 80)), "a whole number of its labeled documents"

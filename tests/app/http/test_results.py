@@ -8,7 +8,7 @@ from starlette.testclient import TestClient
 
 from app.core.db import Database
 from app.core.tables import Answer, Document
-from app.http.routers.results import posterior
+from app.http.new_categories import posterior
 from tests.app.http.test_api import pages
 from tests.app.rows import add_draws, add_results, submit, succeed
 
@@ -55,6 +55,21 @@ def test_the_trace_is_readable_while_the_job_runs_and_results_are_not(client: Te
         assert refused.json()["type"] == "urn:newfound:problem:results-not-ready"
 
 
+def test_the_answer_begins_with_one_number_of_new_categories_in_a_sentence(client: TestClient, job: str) -> None:
+    answer = client.get(f"{job}/categories").json()
+    assert list(answer) == [
+        "summary",
+        "new_categories",
+        "categories",
+        "posterior",
+        "diagnostics",
+        "calibration",
+        "best_chain",
+    ]
+    assert answer["new_categories"] == {"number": 1, "interval_90": [1, 4]}, "the posterior alone says 3 to 4"
+    assert answer["summary"] == "1 known category and 1 new one; with 90 % probability there are 1 to 4 new ones."
+
+
 def test_categories_come_with_the_posterior_of_the_number_of_new_ones(client: TestClient, job: str) -> None:
     answer = client.get(f"{job}/categories").json()
     assert answer["best_chain"] == 1
@@ -62,7 +77,7 @@ def test_categories_come_with_the_posterior_of_the_number_of_new_ones(client: Te
         (0, "physics", True, 2),
         (1, "new-1", False, 1),
     ]
-    assert answer["n_new"] == {
+    assert answer["posterior"]["n_new"] == {
         "mode": 3,
         "mean": 3.32,
         "interval_90": [3, 4],
@@ -72,7 +87,7 @@ def test_categories_come_with_the_posterior_of_the_number_of_new_ones(client: Te
             {"n_new": 4, "frequency": 0.36, "draws": 36},
         ],
     }
-    assert answer["n_new_with_documents"]["mode"] == 1, "of two as frequent the smaller"
+    assert answer["posterior"]["n_new_with_documents"]["mode"] == 1, "of two as frequent the smaller"
 
 
 @pytest.mark.parametrize("draws", [[0], [0, 10], [2, 2, 3], list(range(100)), [5] * 19 + [9], [1] + [5] * 18 + [9]])
@@ -94,6 +109,8 @@ def test_each_unlabeled_document_is_answered_once_in_order(client: TestClient, j
         "name": "physics",
         "known": True,
         "probability": 0.75,
+        "known_probability": 0.9,
+        "category_probability": 0.75 / 0.9,
         "runner_up": {"category": 1, "name": "new-1", "probability": 0.25},
         "reason": None,
         "stability": None,
@@ -105,11 +122,42 @@ def test_each_unlabeled_document_is_answered_once_in_order(client: TestClient, j
         "name": None,
         "known": None,
         "probability": None,
+        "known_probability": None,
+        "category_probability": None,
         "runner_up": None,
         "reason": "no word is left after the text options",
         "stability": None,
         "copy_of": None,
     }
+
+
+@pytest.mark.parametrize(
+    ("category", "probability", "known_probability", "expected"),
+    [
+        (0, 0.75, 1.0, 0.75),
+        (1, 0.75, 0.0, 0.75),
+        (1, 0.5, 0.375, 0.8),
+        (0, 0.75, 0.5, 1.0),  # never more than 1
+        (1, 0.75, 1.0, 1.0),  # of what is impossible there is no share
+        (0, 0.75, None, None),  # from before it was reported
+        (None, None, None, None),
+    ],
+)
+def test_a_documents_probability_comes_in_its_two_parts(
+    client: TestClient,
+    database: Database,
+    job: str,
+    category: int | None,
+    probability: float | None,
+    known_probability: float | None,
+    expected: float | None,
+) -> None:
+    answer = {"category": category, "probability": probability, "known_probability": known_probability}
+    with database.sessions.begin() as session:
+        session.execute(update(Answer).values(**answer))
+    for document in pages(client, f"{job}/documents", "documents", limit=5):
+        assert {name: document[name] for name in answer} == answer
+        assert document["category_probability"] == expected
 
 
 def test_a_document_names_the_one_that_it_is_a_copy_of_on_another_page_too(
