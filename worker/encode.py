@@ -10,8 +10,8 @@ from sqlalchemy.orm import Session
 
 from app.core.errors import no_word_left
 from sampler import text
-from sampler.copies import find_copies
-from sampler.corpus import UNLABELED, Corpus
+from sampler.copies import Texts, find_copies
+from sampler.corpus import UNLABELED
 from worker import encodings, store
 from worker.corpus_file import CorpusFileError
 from worker.encodings import Draft
@@ -27,13 +27,13 @@ def encode(leg: Leg) -> list[int]:
         is_there = encodings.find(session, leg.job) is not None
     if not is_there:
         store_encoding(leg)
-    check_usable(leg, load_corpus(leg).corpus)
+    check_usable(leg, load_corpus(leg).texts)
     return leg.end(lambda session: encodings.point_to(session, leg.job))
 
 
-def check_usable(leg: Leg, corpus: Corpus) -> None:
+def check_usable(leg: Leg, texts: Texts) -> None:
     """Raise NothingToCategorize, with what to do, if no unlabeled document keeps a word: no answer could be given."""
-    if not bool(((corpus.labels == UNLABELED) & (corpus.lengths > 0)).any()):
+    if not bool(((texts.labels == UNLABELED) & (texts.corpus.lengths[texts.text_of] > 0)).any()):
         options = store.text_options(leg.job)
         raise no_word_left(leg.job.corpus_id, options.min_document_frequency, options.min_word_length)
 

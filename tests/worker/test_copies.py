@@ -1,5 +1,6 @@
 """Copies from the upload to the answers, over HTTP on both databases, by jobs of both models."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -77,3 +78,21 @@ def test_the_audit_lists_both_sides_of_a_contradiction_with_its_reason(client: T
         others = {"fruit": "metal", "metal": "fruit"}
         assert (found["label"], found["probability"]) == (rows[key]["label"], 0.5)
         assert (found["suggestion"]["name"], found["suggestion"]["probability"]) == (others[found["label"]], 0.5)
+
+
+@pytest.mark.parametrize("submit", [jobs.submit_calibrated, jobs.submit])
+def test_where_all_unlabeled_documents_are_copies_of_labeled_ones_they_have_their_labels(
+    client: TestClient, database: Database, settings: Settings, submit: Callable[..., tuple[str, list[int]]]
+) -> None:
+    corpus = new_corpus(client)
+    labeled = [row for row in jobs.rows() if row["label"] is not None]
+    send(client, corpus, lines(*labeled, *({**row, "key": f"{row['key']} again", "label": None} for row in labeled)))
+    job_id, unit_ids = submit(database, corpus[-36:])
+    jobs.run_to_the_end(database, settings, unit_ids)
+    assert client.get(f"/v1/jobs/{job_id}").json()["status"] == "succeeded"
+    found = client.get(f"/v1/jobs/{job_id}/categories").json()
+    names = {category["category"]: category["name"] for category in found["categories"]}
+    assert set(names.values()) == {"fruit", "metal"} and found["new_categories"]["number"] == 0
+    for document in pages(client, f"/v1/jobs/{job_id}/documents", "documents", limit=50):
+        assert names[document["category"]] == document["key"].partition("-")[0]
+        assert document["probability"] == 1.0
