@@ -87,9 +87,9 @@ def encode(
     """Token arrays, vocabulary and known categories of D documents; texts are read once, in order.
 
     The indices of words and categories follow from the strings alone, whatever the order of the documents. A document
-    may be left without a token. Copies are looked for, if at all, before rare words are left out, and a word is not
-    less rare for being in copies: see `sampler.copies.find_copies`. O(N) time, 4 bytes a token while reading, stop
-    words included if it is to be seen whether they go.
+    may be left without a token. Copies are looked for, if at all, before rare words are left out, see
+    `sampler.copies.find_copies`. O(N) time, 4 bytes a token while reading, stop words included if it is to be seen
+    whether they go.
     """
     first_seen: dict[str, int] = {}
     document_frequency = array("l")
@@ -110,9 +110,6 @@ def encode(
         offsets = np.concatenate([[0], np.cumsum(np.array(lengths, np.int64))]).astype(np.int64)
         nobody = np.full(len(lengths), UNLABELED, np.int32)
         copy_of = find_copies(Corpus(numbers(tokens), offsets, nobody, len(first_seen), 0))
-        for d in np.flatnonzero(copy_of != np.arange(len(lengths))):
-            for index in set(tokens[offsets[d] : offsets[d + 1]]):
-                document_frequency[index] -= 1
 
     kept = {w: i for w, i in first_seen.items() if document_frequency[i] >= options.min_document_frequency}
     if options.stop_words == AUTO:

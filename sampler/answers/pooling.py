@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from scipy.sparse import coo_array, csr_array, lil_array
 
-from sampler.answers.consensus import Consensus, consensus_of, most_frequent_answers
+from sampler.answers.consensus import Consensus, consensus_of, index_categories, most_frequent_answers
 from sampler.answers.diagnostics import MIN_DRAWS, Draws, effective_size, r_hat, tail_effective_size
 from sampler.answers.metrics import ari
 from sampler.answers.tally import Tally
@@ -44,6 +44,7 @@ class Pooled(NamedTuple):
     agreement: Array  # float64[C, C], see `agreement`
     stability: Array  # float64[D], see `stability`; 1 for labeled documents, NaN without a category
     category_stability: Array  # float64[K], see `stability`; NaN for a category without unlabeled documents
+    shares: csr_array  # float64[D, K], pooled share of the draws in each category; nothing for labeled documents
 
 
 class Answers(NamedTuple):
@@ -100,8 +101,20 @@ def pool_answers(corpus: Corpus, chains: Sequence[Answers], threads: Threads) ->
     """
     agreed = agreement([chain.category for chain in chains], threads)
     order = np.argsort(-np.round(agreed.mean(axis=1), 12), kind="stable")  # rounded: equal means may differ in a bit
-    consensus = consensus_of(corpus, merge([chains[c] for c in order], corpus.n_known, threads))
-    return Pooled(consensus, int(order[0]), agreed, *stability(corpus, consensus, chains, threads))
+    tally = merge([chains[c] for c in order], corpus.n_known, threads)
+    consensus = consensus_of(corpus, tally)
+    of_documents, of_categories = stability(corpus, consensus, chains, threads)
+    return Pooled(consensus, int(order[0]), agreed, of_documents, of_categories, shares_of(corpus, tally, consensus))
+
+
+def shares_of(corpus: Corpus, tally: Tally, consensus: Consensus) -> csr_array:
+    """float64[D, K]: the share of a tally's draws that each document was in each category of the answer."""
+    best, _ = most_frequent_answers(corpus.n_documents, tally.document, tally.identity, tally.hits)
+    index = index_categories(corpus.n_known, best[best != NO_CATEGORY], tally.identity)[tally.identity]
+    exists = index != NO_CATEGORY
+    share = tally.hits[exists] / max(tally.n_draws, 1)
+    shape = (corpus.n_documents, consensus.n_categories)
+    return csr_array((share, (tally.document[exists], index[exists])), shape=shape)
 
 
 def read_answers(corpus: Corpus, tallies: Sequence[Tally], threads: Threads) -> list[Answers]:

@@ -9,7 +9,7 @@ from sampler.answers import pooling
 from sampler.answers.consensus import Consensus
 from sampler.answers.pooling import Level, Pooled, Reason, Verdict
 from sampler.calibrated.chain import CalibratedState
-from sampler.calibrated.refinement import among_unlabeled, consensus_of_refined, join_starved, refine
+from sampler.calibrated.refinement import among_unlabeled, consensus_of_refined, join_starved, refine, with_draws
 from sampler.calibrated.steps import Calibration
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.hyperparameters import CalibratedHyperparameters
@@ -56,6 +56,7 @@ def conclude_chains(
     pooled = pooling.pool_answers(corpus, chains, threads)
     agreed = pooled.consensus
     refined = refine(bags, corpus.labels, agreed.category, agreed.n_categories, hyperparameters, seed, threads)
+    refined = with_draws(refined, pooled.shares, corpus.labels, threads)
     refined, joined = join_starved(refined, corpus.labels, n_known)
     refined = among_unlabeled(refined, corpus.labels, calibration.learned.rates)
     consensus, column = consensus_of_refined(refined, corpus.labels, n_known)

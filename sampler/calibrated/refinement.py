@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
+from scipy.sparse import csr_array
 
 from sampler.answers.consensus import Consensus, index_categories
 from sampler.calibrated.bags import TOO_SHORT, WordBags, brevity, tf_idf
@@ -22,6 +23,8 @@ from sampler.numerics.threads import Threads
 TEMPERATURES = (0.25, 8.0)
 LEAST_PROBABILITY = 1e-12
 HIGHEST_RATE = 0.95
+DRAWS_WEIGHT, LEAST_SHARE = 0.25, 0.01
+DOCUMENTS_AT_ONCE = 16_384
 
 
 class Refined(NamedTuple):
@@ -87,6 +90,23 @@ def cooled(probability: Array, temperature: float) -> Array:
     total = powered.sum(axis=1, keepdims=True)
     scaled: Array = np.divide(powered, total, out=powered, where=total > 0)
     return scaled
+
+
+def with_draws(refined: Refined, shares: csr_array, labels: Array, threads: Threads) -> Refined:
+    """The probabilities of unlabeled documents, and what the chains' draws say of them: a weighed geometric mean.
+
+    `shares` float64[D, K] are those of draws in each category. Draws know the words of whole categories, regressions
+    what tells them apart; they err on different documents.
+    """
+    probability, category = refined.probability.copy(), refined.category.copy()
+    free = np.flatnonzero((labels == UNLABELED) & (category != NO_CATEGORY))
+    for some in threads.slices(free.size, DOCUMENTS_AT_ONCE):
+        rows = free[some]
+        share = shares[rows].toarray().astype(np.float32) + np.float32(LEAST_SHARE)
+        both = probability[rows] ** np.float32(1.0 - DRAWS_WEIGHT) * share ** np.float32(DRAWS_WEIGHT)
+        probability[rows] = both / both.sum(axis=1, keepdims=True)
+        category[rows] = probability[rows].argmax(axis=1)
+    return refined._replace(category=category, probability=probability)
 
 
 def join_starved(refined: Refined, labels: Array, n_known: int) -> tuple[Refined, Array]:

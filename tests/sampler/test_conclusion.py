@@ -1,6 +1,7 @@
 """How probabilities are discounted for what the regressions take for certain, by hand."""
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from sampler.answers.consensus import Consensus
 from sampler.answers.pooling import Pooled
@@ -28,7 +29,8 @@ def pooled_of(
 ) -> Pooled:
     """Answers and how far chains agree on them."""
     matrix = np.ones((1, 1)) if agreed is None else np.array([[1.0, agreed], [agreed, 1.0]])
-    return Pooled(consensus or answers(), 0, matrix, np.array(of_documents), np.array(category_stability))
+    stability, of_categories = np.array(of_documents), np.array(category_stability)
+    return Pooled(consensus or answers(), 0, matrix, stability, of_categories, csr_array((4, 3)))
 
 
 def test_probabilities_are_discounted_for_chains_that_differ_and_labels_that_do_not_come_back() -> None:

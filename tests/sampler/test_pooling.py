@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 from sampler.answers.consensus import Consensus, consensus_of
 from sampler.answers.pooling import SHARES, agreement, pool
 from sampler.answers.tally import Tally
-from sampler.corpus import NO_CATEGORY, Array, Corpus
+from sampler.corpus import NO_CATEGORY, UNLABELED, Array, Corpus
 from sampler.numerics.threads import Threads
 from tests.sampler import harness
 
@@ -274,3 +274,13 @@ def test_chains_without_a_draw_are_refused() -> None:
         pool(corpus, [])
     with pytest.raises(ValueError, match=r"of 2 chains those numbered \[1\]"):
         pool(corpus, [tally_of(corpus, [[0]]), tally_of(corpus, [])])
+
+
+def test_shares_are_those_of_the_draws_and_agree_with_the_answers() -> None:
+    """Two equal chains of four draws: document 0 is three times in new category 4 and once in the known one."""
+    corpus = corpus_of([UNLABELED, 0, UNLABELED], 1)
+    tally = tally_of(corpus, [[4, 0, 4], [4, 0, 4], [4, 0, 0], [0, 0, 4]])
+    pooled = pool(corpus, [tally, tally])
+    np.testing.assert_allclose(pooled.shares.toarray(), [[0.25, 0.75], [0.0, 0.0], [0.25, 0.75]], atol=ROUNDED)
+    best = pooled.shares.max(axis=1).toarray().ravel()
+    np.testing.assert_allclose(best[[0, 2]], pooled.consensus.probability[[0, 2]], atol=ROUNDED)

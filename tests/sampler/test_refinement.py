@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from scipy.special import softmax
 
 from sampler.calibrated.bags import word_bags
@@ -15,6 +16,7 @@ from sampler.calibrated.refinement import (
     fit_temperature,
     join_starved,
     refine,
+    with_draws,
 )
 from sampler.corpus import NO_CATEGORY, UNLABELED, Array, Corpus
 from sampler.numerics.threads import Threads
@@ -236,3 +238,14 @@ def test_where_no_rate_is_known_probabilities_stay() -> None:
     given = judged([[0.6, 0.4]], [0])
     found = among_unlabeled(given, np.array([UNLABELED]), np.array([np.nan]))
     np.testing.assert_allclose(found.probability, given.probability)
+
+
+def test_draws_of_the_chains_decide_where_words_hardly_do() -> None:
+    """The weighed geometric mean of (.55, .45) and (.21, .81), .01 added to each share."""
+    given = judged([[0.55, 0.45], [0.55, 0.45], [0.0, 0.0]], [0, 0, NO_CATEGORY])
+    shares = csr_array(np.array([[0.2, 0.8], [0.0, 0.0], [0.0, 0.0]]))
+    found = with_draws(given, shares, np.array([UNLABELED, 0, UNLABELED]), Threads())
+    both = np.array([0.55, 0.45]) ** 0.75 * np.array([0.21, 0.81]) ** 0.25
+    np.testing.assert_allclose(found.probability[0], both / both.sum(), atol=1e-6)
+    np.testing.assert_array_equal(found.probability[1:], given.probability[1:])
+    assert found.category.tolist() == [1, 0, NO_CATEGORY]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.feature_extraction.text import CountVectorizer
 
-from sampler.copies import find_copies, texts_from
+from sampler.copies import find_copies
 from sampler.corpus import UNLABELED, fingerprint
 from sampler.text import TextOptions, encode, has_usable_word, words_of
 
@@ -161,17 +161,6 @@ def test_has_usable_word_says_what_encoding_shows() -> None:
         assert has_usable_word(pairs, options) == expected
         answers.append(expected)
     assert 33 < sum(answers) < 167  # both answers occur often
-
-
-def test_a_word_is_as_rare_with_copies_of_its_documents_as_without() -> None:
-    texts = ["alpha beta gamma delta epsilon", "alpha beta zeta eta theta", "alpha iota kappa lambda mu"]
-    options = TextOptions("none", min_document_frequency=2)
-    once = encode(texts, [None] * 3, options, find_copies)
-    twice = encode([text for text in texts for _ in range(2)], [None] * 6, options, find_copies)
-    assert once.vocabulary == twice.vocabulary == ["alpha", "beta"]
-    assert twice.copy_of.tolist() == [0, 0, 2, 2, 4, 4]
-    kept = texts_from(twice.corpus, twice.copy_of).corpus
-    assert fingerprint(kept) == fingerprint(once.corpus)
 
 
 def test_copies_are_told_by_rare_words_too() -> None:
