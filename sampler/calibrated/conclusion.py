@@ -9,7 +9,7 @@ from sampler.answers import pooling
 from sampler.answers.consensus import Consensus
 from sampler.answers.pooling import Level, Pooled, Reason, Verdict
 from sampler.calibrated.chain import CalibratedState
-from sampler.calibrated.refinement import among_unlabeled, consensus_of_refined, join_starved, refine, with_draws
+from sampler.calibrated.refinement import among_unlabeled, consensus_of_refined, join_starved, refine_with_draws
 from sampler.calibrated.steps import Calibration
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.hyperparameters import CalibratedHyperparameters
@@ -54,11 +54,12 @@ def conclude_chains(
     bags, seed, n_known = calibration.prepared.bags, calibration.prepared.seed, corpus.n_known
     chains = pooling.read_answers(corpus, [state.tally for state in states], threads)
     pooled = pooling.pool_answers(corpus, chains, threads)
-    agreed = pooled.consensus
-    refined = refine(bags, corpus.labels, agreed.category, agreed.n_categories, hyperparameters, seed, threads)
-    refined = with_draws(refined, pooled.shares, corpus.labels, threads)
+    rates = calibration.learned.rates
+    refined = refine_with_draws(
+        bags, corpus.labels, pooled.consensus, pooled.shares, rates, hyperparameters, seed, threads
+    )  # fmt: skip
     refined, joined = join_starved(refined, corpus.labels, n_known)
-    refined = among_unlabeled(refined, corpus.labels, calibration.learned.rates)
+    refined = among_unlabeled(refined, corpus.labels, rates)
     consensus, column = consensus_of_refined(refined, corpus.labels, n_known)
     pooled = pooled._replace(consensus=consensus)
     stability, category_stability = pooling.stability(corpus, consensus, chains, threads)

@@ -6,6 +6,7 @@ that saw its own target. A temperature, fitted to the labels in the same way, ma
 say.
 """
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -37,9 +38,9 @@ class Refined(NamedTuple):
 
 def refine(
     bags: WordBags, labels: Array, category: Array, n_categories: int, hyperparameters: CalibratedHyperparameters,
-    seed: int, threads: Threads,
+    seed: int, threads: Threads, number: int = 1,
 ) -> Refined:  # fmt: skip
-    """Refine the categories int[D] of a partition; labeled documents keep their labels."""
+    """Refine the categories int[D] of a partition; labeled documents keep their labels. The folds go by `number`."""
     if n_categories == 0:  # no label, and no document with a word
         return Refined(np.full(labels.size, NO_CATEGORY, np.int32), np.zeros((labels.size, 0), np.float32), 1.0)
     rows = bags.rows(tf_idf(bags))
@@ -51,7 +52,7 @@ def refine(
     category = np.where(is_labeled, labels, category)
     # The same folds in every round: a fit never sees the targets of the documents that it judges, nor begins at one's
     # that did.
-    fold = folds(labels.size, hyperparameters.n_folds, seed, 1)
+    fold = folds(labels.size, hyperparameters.n_folds, seed, number)
     weights = no_weights(rows, n_categories, hyperparameters.n_folds)
     for number in range(1, max(hyperparameters.n_refinements, 1) + 1):
         is_told = trained & (category != NO_CATEGORY)
@@ -90,6 +91,22 @@ def cooled(probability: Array, temperature: float) -> Array:
     total = powered.sum(axis=1, keepdims=True)
     scaled: Array = np.divide(powered, total, out=powered, where=total > 0)
     return scaled
+
+
+def refine_with_draws(
+    bags: WordBags, labels: Array, agreed: Consensus, shares: csr_array, rates: Array,
+    hyperparameters: CalibratedHyperparameters, seed: int, threads: Threads,
+) -> Refined:  # fmt: skip
+    """Refine what chains agreed on by regressions and the chains' draws together, see `with_draws`.
+
+    Regressions learn once more from the categories that both find, with other folds, as if that were the partition.
+    """
+    n_categories = agreed.n_categories
+    refined = refine(bags, labels, agreed.category, n_categories, hyperparameters, seed, threads)
+    found = among_unlabeled(with_draws(refined, shares, labels, threads), labels, rates)
+    once = replace(hyperparameters, n_refinements=0)
+    refined = refine(bags, labels, found.category, n_categories, once, seed, threads, number=2)
+    return with_draws(refined, shares, labels, threads)
 
 
 def with_draws(refined: Refined, shares: csr_array, labels: Array, threads: Threads) -> Refined:
