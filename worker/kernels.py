@@ -6,9 +6,11 @@ import numpy as np
 
 from sampler.calibrated import steps
 from sampler.calibrated.prepared import PreparedCorpus
+from sampler.copies import find_copies
 from sampler.corpus import UNLABELED, Corpus
 from sampler.hyperparameters import CalibratedHyperparameters, Hyperparameters, Kernel
 from sampler.numerics.threads import Threads
+from worker import store
 from worker.models import Calibrated, LbplNtm, Model
 from worker.store import Names
 
@@ -20,6 +22,7 @@ def compile_kernels() -> None:
     """Take all models through a small job, so that numba's cache holds all that a job calls."""
     corpus = small_corpus()
     with Threads(2) as threads:
+        find_copies(corpus, threads)
         for kernel in get_args(Kernel):
             model = Hyperparameters(n_topics=8, n_start=3, birth_share=0.5 if kernel == "blocked" else 0.0)
             run_chain(LbplNtm(corpus, model, kernel, 0, threads))
@@ -28,11 +31,11 @@ def compile_kernels() -> None:
 
 def run_chain(model: Model[Any]) -> None:
     """A chain from its start to the conclusion."""
-    state, n_categories = model.start(0), []
+    state, draws = model.start(0), []
     for _ in range(N_SWEEPS):
-        n_categories.append(model.sweep(state).n_categories)
+        draws.append(model.sweep(state)._asdict())
         model.keep(state)
-    traces = {"n_categories": np.array([n_categories], np.float64)}
+    traces = {name: np.array([[draw[name] for draw in draws]], np.float64) for name in store.TRACED}
     model.conclude([model.load(model.dump(state))], traces, Names([], ["first", "second"]))
 
 

@@ -17,6 +17,7 @@ from sampler.text import TextOptions
 
 BATCH = 1_000  # rows an INSERT
 KEPT_CHECKPOINTS = 2
+TRACED = ("n_categories", "n_new", "log_joint")  # quantities whose kept draws a conclusion is given
 Rows = Sequence[dict[str, Any]]  # to be inserted at once
 BINARY_COLLATION = {"postgresql": "C", "sqlite": "BINARY"}
 
@@ -138,8 +139,8 @@ def chain_units(session: Session, job: Job, number: int | None) -> Sequence[Unit
 
 def traces(session: Session, job: Job) -> dict[str, Array]:
     """float64[C, S] by quantity: its kept draws of each chain."""
-    quantities = (Draw.n_categories, Draw.n_new, Draw.log_joint)
+    quantities = [getattr(Draw, name) for name in TRACED]
     kept = select(*quantities).where(Draw.job_id == job.id, Draw.sweep > job.settings["burn_in"])
     rows = np.array(session.execute(kept.order_by(Draw.chain, Draw.sweep)).all(), np.float64)
     n_chains = job.settings["chains"]
-    return {name: rows[:, i].reshape(n_chains, -1) for i, name in enumerate(column.key for column in quantities)}
+    return {name: rows[:, i].reshape(n_chains, -1) for i, name in enumerate(TRACED)}
