@@ -183,7 +183,7 @@ def show(client: Client, job_id: str) -> None:
     found = client.call("GET", f"/v1/jobs/{job_id}/categories")
     documents = client.pages(f"/v1/jobs/{job_id}/documents", "documents")
     console.print(f"\n[bold]{found['summary']}[/bold]")
-    show_posterior(found["posterior"]["n_new"])
+    show_posterior(found["n_new"])
     show_trust(found)
     show_categories(found["categories"])
     show_samples(found["categories"], documents)

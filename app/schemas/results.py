@@ -101,19 +101,12 @@ POSTERIOR: dict[str, Any] = {
 }
 
 
-class PosteriorsOut(BaseModel):
-    """Two posteriors of the number of new categories, on which `new_categories.interval_90` rests."""
-
-    n_new: PosteriorOut = Field(description="Of the number that there are.")
-    n_new_with_documents: PosteriorOut = Field(description="Of the number that hold a document in a draw.")
-
-
 class NewCategoriesOut(BaseModel):
     """How many new categories there are: the number that the answer has, and how far it may be off."""
 
     number: int = Field(description="New categories of the answer, all of them in `categories`.")
     interval_90: tuple[int, int] = Field(
-        description="From the 5 % to the 95 % quantile of `posterior.n_new`, widened where it does not hold `number`. "
+        description="From the 5 % to the 95 % quantile of `n_new`, widened where it does not hold `number`. "
         "At least 1 where no category is known and some document has a category."
     )
 
@@ -204,7 +197,8 @@ class CategoriesOut(BaseModel):
                 "topics": [{"topic": 0, "weight": 0.38}],
             },
         ],
-        posterior={"n_new": POSTERIOR, "n_new_with_documents": POSTERIOR},
+        n_new=POSTERIOR,
+        n_new_with_documents=POSTERIOR,
         diagnostics=DIAGNOSTICS,
         calibration=CALIBRATION,
         best_chain=None,
@@ -215,7 +209,8 @@ class CategoriesOut(BaseModel):
     )
     new_categories: NewCategoriesOut
     categories: list[CategoryOut]
-    posterior: PosteriorsOut
+    n_new: PosteriorOut = Field(description="Of the number that there are.")
+    n_new_with_documents: PosteriorOut = Field(description="Of the number that hold a document in a draw.")
     diagnostics: DiagnosticsOut | None = Field(description="Null for a job whose chains are not pooled.")
     calibration: CalibrationOut | None = Field(description="Null if the job's model has none.")
     best_chain: int | None = Field(

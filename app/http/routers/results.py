@@ -24,7 +24,6 @@ from app.schemas.results import (
     DocumentOut,
     DocumentPage,
     DrawOut,
-    PosteriorsOut,
     RunnerUp,
     TracePage,
 )
@@ -94,7 +93,8 @@ def get_categories(job_id: JobId, readers: Readers) -> Response:
             summary=summary(n_known, found, diagnostics),
             new_categories=found,
             categories=[category_out(category) for category in categories],
-            posterior=PosteriorsOut(n_new=n_new, n_new_with_documents=posterior(stored.data["n_new_with_documents"])),
+            n_new=n_new,
+            n_new_with_documents=posterior(stored.data["n_new_with_documents"]),
             diagnostics=diagnostics,
             calibration=told(CalibrationOut, stored, "calibration"),
             best_chain=stored.best_chain,

@@ -303,7 +303,7 @@ def test_the_numbers_of_the_examples_could_be_those_of_one_job(client: TestClien
             assert category["name"] == f"new {category['category'] - len(corpus['categories']) + 1}"
     n_known = len(corpus["categories"])
     found_new = NewCategoriesOut(**found["new_categories"])
-    assert list(found_new.interval_90) == found["posterior"]["n_new"]["interval_90"]
+    assert list(found_new.interval_90) == found["n_new"]["interval_90"]
     assert found["summary"] == summary(n_known, found_new, None)
     [hidden] = example_of(client, "PowerTestOut")["categories"]
     for share in (hidden["recall"], hidden["taken"]):

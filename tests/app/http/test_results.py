@@ -61,7 +61,8 @@ def test_the_answer_begins_with_one_number_of_new_categories_in_a_sentence(clien
         "summary",
         "new_categories",
         "categories",
-        "posterior",
+        "n_new",
+        "n_new_with_documents",
         "diagnostics",
         "calibration",
         "best_chain",
@@ -77,7 +78,7 @@ def test_categories_come_with_the_posterior_of_the_number_of_new_ones(client: Te
         (0, "physics", True, 2),
         (1, "new-1", False, 1),
     ]
-    assert answer["posterior"]["n_new"] == {
+    assert answer["n_new"] == {
         "mode": 3,
         "mean": 3.32,
         "interval_90": [3, 4],
@@ -87,7 +88,7 @@ def test_categories_come_with_the_posterior_of_the_number_of_new_ones(client: Te
             {"n_new": 4, "frequency": 0.36, "draws": 36},
         ],
     }
-    assert answer["posterior"]["n_new_with_documents"]["mode"] == 1, "of two as frequent the smaller"
+    assert answer["n_new_with_documents"]["mode"] == 1, "of two as frequent the smaller"
 
 
 @pytest.mark.parametrize("draws", [[0], [0, 10], [2, 2, 3], list(range(100)), [5] * 19 + [9], [1] + [5] * 18 + [9]])
