@@ -28,7 +28,6 @@ from sampler.numerics.threads import Threads
 
 N_CHAINS, N_SWEEPS, BURN_IN = 4, 100, 20  # a job's defaults
 INTERVAL = (0.05, 0.95)
-QUANTITIES = ("n_categories", "n_new")  # whose draws a conclusion is given
 N_WORDS, LENGTH, N_CATEGORIES, N_KNOWN, LABELED = 50_000, 100, 50, 25, 0.4  # of the simulated corpus
 
 
@@ -63,7 +62,7 @@ def run(texts: Texts, seed: int, threads: Threads, seconds: dict[str, float]) ->
     with timed(seconds, "calibrate"):
         calibration = steps.read_calibration(prepared, steps.all_steps(prepared, runs, threads))
     with timed(seconds, "chains"):
-        states, traces = [], []
+        states, kept = [], []
         for chain in range(N_CHAINS):
             state = calibrated_chain.start(corpus, hyperparameters, calibration, seed, chain, threads)
             draws: list[calibrated_chain.CalibratedDraw] = []
@@ -72,11 +71,11 @@ def run(texts: Texts, seed: int, threads: Threads, seconds: dict[str, float]) ->
                 if state.n_sweeps > BURN_IN:
                     calibrated_chain.keep(corpus, calibration, state)
             states.append(state)
-            traces.append(draws[BURN_IN:])
-    of_draws = {name: np.array([[getattr(d, name) for d in draws] for draws in traces], float) for name in QUANTITIES}
+            kept.append(draws[BURN_IN:])
+    traces = calibrated_chain.traces_of(kept)
     with timed(seconds, "conclude"):
-        conclusion = conclude_chains(corpus, hyperparameters, calibration, states, of_draws, threads)
-    return Run(texts, conclusion, corpus.n_known + of_draws["n_new"])
+        conclusion = conclude_chains(corpus, hyperparameters, calibration, states, traces, threads)
+    return Run(texts, conclusion, corpus.n_known + traces["n_new"])
 
 
 @contextmanager

@@ -42,7 +42,7 @@ def main() -> None:
         if sweep >= BURN_IN:
             calibrated.keep(corpus, calibration, state)
             draws.append(draw)
-    traces = {name: np.array([[getattr(draw, name) for draw in draws]], float) for name in ("n_categories", "n_new")}
+    traces = calibrated.traces_of([draws])
     answer = calibrated.conclude_chains(corpus, constants, calibration, [state], traces, threads).consensus
     of_documents = consensus_of_documents(answer, texts)
 

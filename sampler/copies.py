@@ -21,7 +21,8 @@ import numpy as np
 from numba import njit
 
 from sampler.corpus import UNLABELED, Array, Corpus
-from sampler.numerics.ragged import distinct_words
+from sampler.numerics.ragged import distinct_words, entries_of
+from sampler.numerics.streams import GOLDEN, mix
 from sampler.numerics.threads import Threads, is_raised
 
 NEAR = 0.8
@@ -29,14 +30,6 @@ NEAR = 0.8
 BANDS, ROWS = 20, 5
 TRIED = 16  # texts of a band, the latest first, that a document is compared with: of boilerplate there are thousands
 DOCUMENTS_AT_ONCE = 4_096  # between two looks at the flag
-
-
-class Bags(NamedTuple):
-    """The distinct words of each document, ascending."""
-
-    offsets: Array  # int64[D + 1]
-    words: Array  # int32[E]
-    counts: Array  # int32[E]
 
 
 class Texts(NamedTuple):
@@ -59,9 +52,8 @@ def texts_from(corpus: Corpus, copy_of: Array) -> Texts:
     text_of = (np.cumsum(is_text) - 1)[copy_of].astype(np.int32)
     words, offsets = corpus.words, corpus.offsets
     if first.size < copy_of.size:
-        lengths = corpus.lengths[first]
-        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        words = corpus.words[np.repeat(corpus.offsets[first] - offsets[:-1], lengths) + np.arange(offsets[-1])]
+        offsets, tokens = entries_of(corpus.offsets, first)
+        words = corpus.words[tokens]
     return labeled_texts(words, offsets, text_of, corpus.labels, corpus.n_words, corpus.n_known)
 
 
@@ -122,7 +114,7 @@ def find_copies(corpus: Corpus, threads: Threads | None = None) -> Array:
     with_words = np.flatnonzero(corpus.lengths > 0)
     if with_words.size < 2:
         return copy_of
-    bags = Bags(*distinct_words(corpus))
+    bags = distinct_words(corpus)
     bands, marks = np.empty((BANDS, with_words.size), np.uint64), np.empty(with_words.size, np.uint64)
 
     def hash_some(thread: int, first: int, end: int) -> None:
@@ -158,32 +150,24 @@ def shared_buckets(keys: Array) -> Array:
 
 
 @njit(cache=True, nogil=True)
-def mixed(x):
-    """uint64: a number that depends on all bits of another one (SplitMix64, Steele, Lea and Flood 2014)."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
-
-
-@njit(cache=True, nogil=True)
 def hash_documents(bags, documents, bands, marks):
     """Write of each document the keys of its bands, from its set of words, and a mark of its whole bag."""
     n_hashes = BANDS * ROWS
     factor, least = np.empty(n_hashes, np.uint32), np.empty(n_hashes, np.uint32)
     for i in range(n_hashes):
-        factor[i] = np.uint32(mixed(np.uint64(i + 1))) | np.uint32(1)
+        factor[i] = np.uint32(mix(np.uint64(i + 1))) | np.uint32(1)
     for place in range(documents.size):
         d, mark = documents[place], np.uint64(0)
         least[:] = np.uint32(0xFFFFFFFF)
         for e in range(bags.offsets[d], bags.offsets[d + 1]):
-            word = mixed(np.uint64(bags.words[e]) + np.uint64(0x9E3779B97F4A7C15))
-            mark = mixed(mark ^ word) + np.uint64(bags.counts[e])
+            word = mix(np.uint64(bags.words[e]) + GOLDEN)
+            mark = mix(mark ^ word) + np.uint64(bags.counts[e])
             lower_all(least, factor, np.uint32(word))
         marks[place] = mark
         for band in range(BANDS):
             key = np.uint64(band)
             for row in range(ROWS):
-                key = mixed(key + np.uint64(least[band * ROWS + row]) + np.uint64(0x9E3779B97F4A7C15))
+                key = mix(key + np.uint64(least[band * ROWS + row]) + GOLDEN)
             bands[band, place] = key
 
 

@@ -12,6 +12,7 @@ from app.core.tables import CalibrationStep, Job
 from sampler.answers import consensus
 from sampler.answers.consensus import Consensus
 from sampler.answers.diagnostics import MIN_DRAWS, effective_size, r_hat
+from sampler.answers.pooling import pairs_of
 from sampler.calibrated import chain as calibrated_chain
 from sampler.calibrated import checkpoint as calibrated_checkpoint
 from sampler.calibrated import steps
@@ -224,7 +225,7 @@ def report(calibration: Calibration, names: Names) -> dict[str, Any]:
 
 def figures(agreement: Array, traces: Traces) -> dict[str, Any]:
     """Mean agreement of the pairs of chains, and by quantity R-hat and effective size, None for too few draws."""
-    pairs = agreement[np.triu_indices(len(agreement), k=1)]
+    pairs = pairs_of(agreement)
     told = {name: draws if draws.shape[1] >= MIN_DRAWS else None for name, draws in traces.items()}
     return {
         "mean_agreement": float(pairs.mean()) if pairs.size else None,

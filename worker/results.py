@@ -40,7 +40,7 @@ def answer_rows(job: Job, stored: Stored, conclusion: JobConclusion) -> Iterator
     """Batches of rows of `answers`, one row an unlabeled document."""
     texts, stability = stored.texts, conclusion.stability
     consensus = consensus_of_documents(conclusion.consensus, texts)
-    unlabeled = np.flatnonzero(texts.labels == UNLABELED)
+    unlabeled, original = np.flatnonzero(texts.labels == UNLABELED), texts.first[texts.text_of]
     for first in range(0, unlabeled.size, BATCH):
         yield [
             {
@@ -53,15 +53,10 @@ def answer_rows(job: Job, stored: Stored, conclusion: JobConclusion) -> Iterator
                 "runner_up_probability": none_or(consensus.runner_up_probability[d], float),
                 "reason": NO_WORD if consensus.category[d] == NO_CATEGORY else None,
                 "stability": None if stability is None else none_or(stability[texts.text_of[d]], float),
-                "copy_of": None if original(texts, d) == d else int(stored.document_ids[original(texts, d)]),
+                "copy_of": None if original[d] == d else int(stored.document_ids[original[d]]),
             }
             for d in unlabeled[first : first + BATCH]
         ]
-
-
-def original(texts: Texts, d: int) -> int:
-    """The first document with the text of this one."""
-    return int(texts.first[texts.text_of[d]])
 
 
 def audit_rows(job: Job, stored: Stored, conclusion: JobConclusion) -> Iterator[Rows]:

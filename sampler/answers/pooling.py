@@ -1,19 +1,17 @@
-"""The pooled answer of several chains, how stable it is, and how far it can be trusted.
+"""The pooled answer of several chains, and how stable it is.
 
 New categories have names within one chain only. Those of the chain that agrees best with the others are the reference:
 other chains' are carried over to them by the documents that they share.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from itertools import combinations
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import coo_array, csr_array, lil_array
 
 from sampler.answers.consensus import Consensus, consensus_of, index_categories, most_frequent_answers
-from sampler.answers.diagnostics import MIN_DRAWS, Draws, effective_size, r_hat, tail_effective_size
 from sampler.answers.metrics import ari
 from sampler.answers.tally import Tally
 from sampler.corpus import NO_CATEGORY, UNLABELED, Array, Corpus
@@ -22,15 +20,6 @@ from sampler.numerics.threads import Threads
 SIMILAR = 0.5  # Jaccard index from which on a new category is carried over to another chain's
 SMALLEST_SHARE = 0.1  # a smaller part of a category's documents is chance, and would fill a row of K entries a document
 SHARES = 10**9  # a document's hits in the pooled tally: fits int32, and is finer than the draws of any chain
-
-Level = Literal["unreliable", "mixed", "sound"]
-
-R_HAT_LIMIT = 1.1  # of Gelman and Rubin 1992
-AGREEMENT_LIMITS: tuple[tuple[float, Level], ...] = ((0.7, "unreliable"), (0.85, "mixed"))  # the worst first
-ENOUGH_DRAWS = 25  # independent ones a chain: with four of them, enough for a quantile of 5 %
-MOST_NAMED = 10  # categories in a sentence
-MOST_UNSTABLE = 0.25  # of the new categories
-STABLE = 0.6
 
 
 class Pooled(NamedTuple):
@@ -63,29 +52,6 @@ class Overlap(NamedTuple):
     second: Array  # int32[P]
     shared: Array  # float64[P], weight of the documents in both
     jaccard: Array  # float64[P], that weight over the one of the documents in either
-
-
-class Reason(NamedTuple):
-    """A sentence that speaks for a level, and the categories that it is about."""
-
-    level: Level
-    sentence: str
-    categories: tuple[int, ...] = ()
-
-    def told(self, names: Sequence[str]) -> str:
-        """The sentence, which ends with the categories by name, MOST_NAMED at most."""
-        listed = ", ".join(names[category] for category in self.categories[:MOST_NAMED])
-        if len(self.categories) > MOST_NAMED:
-            listed += f" and {len(self.categories) - MOST_NAMED} more"
-        return f"{self.sentence}: {listed}." if listed else f"{self.sentence}."
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """How far the pooled answer can be trusted; the reasons that decided come first."""
-
-    level: Level
-    reasons: tuple[Reason, ...]
 
 
 def pool(corpus: Corpus, tallies: Sequence[Tally], threads: Threads | None = None) -> Pooled:
@@ -164,6 +130,12 @@ def agreement(partitions: Sequence[Array], threads: Threads) -> Array:
         both = (partitions[a] != NO_CATEGORY) & (partitions[b] != NO_CATEGORY)
         agreed[a, b] = agreed[b, a] = ari(partitions[a][both], partitions[b][both]) if both.any() else 1.0
     return agreed
+
+
+def pairs_of(agreed: Array) -> Array:
+    """float64[C (C - 1) / 2]: the agreement of each two chains, of `agreement`."""
+    pairs: Array = agreed[np.triu_indices_from(agreed, k=1)]
+    return pairs
 
 
 def merge(chains: Sequence[Answers], n_known: int, threads: Threads) -> Tally:
@@ -248,60 +220,3 @@ def stability(corpus: Corpus, consensus: Consensus, chains: Sequence[Answers], t
     of_document[consensus.category == NO_CATEGORY] = np.nan
     of_category[~np.isin(np.arange(consensus.n_categories), pooled)] = np.nan
     return np.where(is_labeled, 1.0, of_document / len(chains)), of_category / len(chains)
-
-
-def verdict(pooled: Pooled, n_known: int, traces: Mapping[str, Draws], more: Iterable[Reason] = ()) -> Verdict:
-    """Whether the pooled answer can be trusted: the worst of what answers and draws say; notes are "sound" themselves.
-
-    `traces` has the kept draws of each chain of some quantities, by the names that sentences use ("the log joint");
-    `more` are findings of the model's own.
-    """
-    pairs = pooled.agreement[np.triu_indices_from(pooled.agreement, k=1)]
-    findings = [*more, *about_answers(pairs), *about_categories(pooled.category_stability, n_known)]
-    for name, draws in traces.items():
-        findings += about_draws(name, draws)
-    level: Level = min((finding.level for finding in findings), key=get_args(Level).index, default="sound")
-    if level == "sound":
-        findings.insert(0, Reason("sound", "Chains, labels and draws speak for the answer"))
-    findings.sort(key=lambda finding: get_args(Level).index(finding.level))
-    return Verdict(level, tuple(findings))
-
-
-def about_answers(pairs: Array) -> Iterator[Reason]:
-    """Do the chains give the same answers? `pairs` has the agreement of each two chains."""
-    if not pairs.size:
-        yield Reason("mixed", "One chain cannot show whether another would give the same answers")
-    for limit, level in AGREEMENT_LIMITS:
-        if pairs.size and pairs.mean() < limit:
-            told = f"The chains' answers agree by {pairs.mean():.2f} (adjusted Rand index), less than {limit}"
-            yield Reason(level, told)
-            break
-
-
-def about_categories(category_stability: Array, n_known: int) -> Iterator[Reason]:
-    """Which categories would another chain divide differently? Their stability is float64[K]."""
-    unstable = np.flatnonzero(category_stability < STABLE)
-    if unstable.size:
-        n_new = np.count_nonzero(unstable >= n_known)
-        level: Level = "mixed" if n_new > MOST_UNSTABLE * (category_stability.size - n_known) else "sound"
-        sentence = f"Categories whose documents differ between chains (stability below {STABLE})"
-        yield Reason(level, sentence, tuple(unstable.tolist()))
-
-
-def about_draws(name: str, draws: Draws) -> Iterator[Reason]:
-    """Have the chains come to one distribution of a quantity, and do they show it well enough?
-
-    In a large corpus each chain stays near one of many modes, and R-hat may be large however alike the answers are: it
-    makes no answer unreliable.
-    """
-    shortest = min(np.size(chain) for chain in draws)
-    if shortest < MIN_DRAWS:
-        yield Reason("unreliable", f"{shortest} kept draws of {name} are too few to judge by")
-        return
-    value = r_hat(draws)
-    if value > R_HAT_LIMIT:
-        yield Reason("mixed", f"R-hat of {name} is {value:.3f}, above {R_HAT_LIMIT}: its draws have not settled")
-    size = min(effective_size(draws), tail_effective_size(draws))
-    if size < ENOUGH_DRAWS * len(draws):
-        told = f"The draws of {name} are worth {size:.0f} independent ones, fewer than {ENOUGH_DRAWS} a chain"
-        yield Reason("mixed", told)

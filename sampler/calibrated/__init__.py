@@ -3,7 +3,7 @@
 Prepare a corpus, `calibrate` it, `start` chains and `sweep` them, `keep` draws, and let `conclude_chains` pool them.
 """
 
-from sampler.calibrated.chain import CalibratedDraw, CalibratedState, keep, start, sweep
+from sampler.calibrated.chain import CalibratedDraw, CalibratedState, keep, start, sweep, traces_of
 from sampler.calibrated.checkpoint import dump, load
 from sampler.calibrated.conclusion import CalibratedConclusion, conclude_chains
 from sampler.calibrated.prepared import PreparedCorpus
@@ -22,4 +22,5 @@ __all__ = [
     "load",
     "start",
     "sweep",
+    "traces_of",
 ]

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sampler.corpus import Array, Corpus
-from sampler.numerics.ragged import distinct_words
+from sampler.numerics.ragged import distinct_words, entries_of
 
 SHORTEST = 0.02  # share of the labeled documents
 TOO_SHORT = 0.5**0.5  # documents with less of the evidence of labeled ones are judged, but nothing is learned of them
@@ -58,9 +58,7 @@ def word_bags(corpus: Corpus) -> WordBags:
 
 def select(bags: WordBags, documents: Array) -> tuple[WordBags, Array]:
     """The bags of some documents, and the int64 index of each of their entries in all bags."""
-    lengths = np.diff(bags.offsets)[documents]
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    entries = np.repeat(bags.offsets[documents] - offsets[:-1], lengths) + np.arange(offsets[-1])
+    offsets, entries = entries_of(bags.offsets, documents)
     return WordBags(offsets, bags.words[entries], bags.counts[entries], bags.n_words), entries
 
 

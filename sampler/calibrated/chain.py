@@ -7,6 +7,7 @@ given setting s, groups c and the atoms of the chain:
 """
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import NamedTuple
 
@@ -41,6 +42,14 @@ class CalibratedDraw(NamedTuple):
     n_new_with_documents: int  # groups that count, see `granularity.n_that_count`
     log_joint: float  # log p_s(c) in nats, up to a constant of setting and atoms
     setting: int
+
+
+def traces_of(chains: Sequence[Sequence[CalibratedDraw]]) -> dict[str, Array]:
+    """float64[C, S] by name: what a conclusion is given of the kept draws of chains, as many of each."""
+    return {
+        name: np.array([[getattr(draw, name) for draw in draws] for draws in chains], np.float64)
+        for name in ("n_categories", "n_new")
+    }
 
 
 class GroupedAtoms(NamedTuple):

@@ -7,7 +7,8 @@ import numpy as np
 
 from sampler.answers import pooling
 from sampler.answers.consensus import Consensus
-from sampler.answers.pooling import Level, Pooled, Reason, Verdict
+from sampler.answers.pooling import Pooled
+from sampler.answers.verdict import Limits, Reason, Verdict, verdict, worst_limit
 from sampler.calibrated.chain import CalibratedState
 from sampler.calibrated.refinement import among_unlabeled, consensus_of_refined, join_starved, refine_with_draws
 from sampler.calibrated.steps import Calibration
@@ -17,7 +18,7 @@ from sampler.numerics.threads import Threads
 
 DOUBTFUL = 0.5  # a label with less probability is listed by the audit
 FEWEST_LABELS = 5  # of a category
-BLIND_LIMITS: tuple[tuple[float, Level], ...] = ((0.65, "unreliable"), (0.85, "mixed"))  # the worst first
+BLIND_LIMITS: Limits = ((0.65, "unreliable"), (0.85, "mixed"))
 INTERVAL = (0.05, 0.95)
 NARROW, NARROW_SHARE = 2, 0.35  # categories, and part of them: a wider interval does not say how many there are
 
@@ -59,11 +60,10 @@ def conclude_chains(
         bags, corpus.labels, pooled.consensus, pooled.shares, rates, hyperparameters, seed, threads
     )  # fmt: skip
     refined, joined = join_starved(refined, corpus.labels, n_known)
-    refined = among_unlabeled(refined, corpus.labels, rates)
+    refined = among_unlabeled(refined, corpus.labels, rates, threads)
     consensus, column = consensus_of_refined(refined, corpus.labels, n_known)
-    pooled = pooled._replace(consensus=consensus)
     stability, category_stability = pooling.stability(corpus, consensus, chains, threads)
-    pooled = pooled._replace(stability=stability, category_stability=category_stability)
+    pooled = pooled._replace(consensus=consensus, stability=stability, category_stability=category_stability)
     blind_share = calibration.scores.blind_share
     doubts, blamed = audit(corpus.labels, bags.is_empty, refined.probability[:, column], n_known)
     findings = [
@@ -76,7 +76,7 @@ def conclude_chains(
         stability,
         category_stability,
         pooled.agreement,
-        pooling.verdict(pooled, n_known, {"the number of categories": traces["n_categories"]}, findings),
+        verdict(pooled, n_known, {"the number of categories": traces["n_categories"]}, findings),
         refined.temperature,
         doubts,
     )
@@ -84,11 +84,9 @@ def conclude_chains(
 
 def about_what_comes_back(blind_share: float) -> Iterator[Reason]:
     """Would the known categories have been found? `blind_share` of their documents are put right without labels."""
-    for limit, level in BLIND_LIMITS:
-        if blind_share < limit:
-            sentence = f"With their labels hidden, {blind_share:.0%} of the documents of known categories are put right"
-            yield Reason(level, f"{sentence}, less than {limit:.0%}: new categories will be wrong as often")
-            break
+    for limit, level in worst_limit(blind_share, BLIND_LIMITS):
+        sentence = f"With their labels hidden, {blind_share:.0%} of the documents of known categories are put right"
+        yield Reason(level, f"{sentence}, less than {limit:.0%}: new categories will be wrong as often")
 
 
 def about_the_number(numbers: Array) -> Iterator[Reason]:
@@ -134,7 +132,7 @@ def discount(pooled: Pooled, labels: Array, n_known: int, blind_share: float) ->
     A known category is by its labels, so of it the mean of 1 and of the category's share. Labeled texts are certain.
     """
     consensus, jaccard = pooled.consensus, np.append(pooled.category_stability, np.nan)  # NO_CATEGORY takes the last
-    pairs = pooled.agreement[np.triu_indices_from(pooled.agreement, k=1)]
+    pairs = pooling.pairs_of(pooled.agreement)
     all_agree = pairs.mean() if pairs.size else np.nan
     of_document = shared(pooled.stability)
 

@@ -61,11 +61,7 @@ def score_settings(
         if can_tell:
             given_back[s] = np.mean([balanced(labels, groups[s], n_known) for groups in known])
         stability[s] = starts_agreement([groups[s] for groups in new], threads)
-    total = (
-        given_back
-        + hyperparameters.stability_weight * stability
-        - hyperparameters.power_weight * (power - hyperparameters.power_center / max(n_known - 1, 1)) ** 2
-    )
+    total = given_back + hyperparameters.stability_weight * stability - power_penalty(power, n_known, hyperparameters)
     weight = weigh_settings(total, hyperparameters)
     found, parts, right = (np.zeros((total.size, len(known)), kind) for kind in (np.int64, np.int64, np.float64))
     for i, groups in enumerate(known):
@@ -73,6 +69,13 @@ def score_settings(
             threads.check()
             found[kept, i], parts[kept, i], right[kept, i] = come_back(labels, groups[kept], n_known)
     return Scores(given_back, stability, total, weight, found, parts, right)
+
+
+def power_penalty(power: Array, n_known: int, hyperparameters: CalibratedHyperparameters) -> Array:
+    """What the prior of omega takes from the scores of settings with these powers."""
+    center = hyperparameters.power_center / max(n_known - 1, 1)
+    penalty: Array = hyperparameters.power_weight * (power - center) ** 2
+    return penalty
 
 
 def weigh_settings(total: Array, hyperparameters: CalibratedHyperparameters) -> Array:
@@ -126,14 +129,19 @@ def balanced(labels: Array, groups: Array, n_known: int) -> float:
 
 
 def starts_agreement(partitions: list[Array], threads: Threads | None = None) -> float:
-    """Mean adjusted Rand index over pairs of starts; 0 for a pair of which one leaves everything together.
-
-    A setting that never parts anything agrees with itself for no reason.
-    """
+    """Mean likeness over pairs of starts."""
     threads, found = threads or Threads(), []
     for i, first in enumerate(partitions):
         for second in partitions[:i]:
             threads.check()
-            is_parted = first.size > 0 and first.min() < first.max() and second.min() < second.max()
-            found.append(ari(first, second) if is_parted else 0.0)
+            found.append(likeness_of_starts(first, second))
     return float(np.mean(found))
+
+
+def likeness_of_starts(first: Array, second: Array) -> float:
+    """Adjusted Rand index of two partitions; 0 if one leaves everything together.
+
+    A setting that never parts anything agrees with itself for no reason.
+    """
+    is_parted = first.size > 0 and first.min() < first.max() and second.min() < second.max()
+    return ari(first, second) if is_parted else 0.0

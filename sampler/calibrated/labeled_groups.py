@@ -11,11 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sampler.answers.metrics import ari
 from sampler.calibrated.atom_groups import atom_rows
 from sampler.calibrated.atoms import count_atoms
 from sampler.calibrated.bags import WordBags, word_prior
-from sampler.calibrated.granularity import balanced
+from sampler.calibrated.granularity import balanced, likeness_of_starts, power_penalty
 from sampler.calibrated.sides import group_all
 from sampler.corpus import UNLABELED, Array
 from sampler.hyperparameters import CalibratedHyperparameters
@@ -98,13 +97,11 @@ def weigh_groupings(
         for i, first in enumerate(parts):
             for j, second in enumerate(parts[:i]):
                 threads.check()
-                is_parted = first.min() < first.max() and second.min() < second.max()
-                alike[i, j] = alike[j, i] = ari(first, second) if is_parted else 0.0
+                alike[i, j] = alike[j, i] = likeness_of_starts(first, second)
         given_back = np.array([balanced(labels[labeled], group[p][labeled], n_known) for group in groups])
         stability = alike.sum(axis=1) / max(len(parts) - 1, 1)
         score[:, p] = given_back + hyperparameters.stability_weight * stability
-    center = hyperparameters.power_center / max(n_known - 1, 1)
-    score -= hyperparameters.power_weight * (powers - center) ** 2
+    score -= power_penalty(powers, n_known, hyperparameters)
     weight = np.exp((score - score.max()) / (SCORE_SCALE * hyperparameters.score_scale))
     weight[weight < 1e-4 * weight.sum()] = 0.0
     normalized: Array = weight / weight.sum()

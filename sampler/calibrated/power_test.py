@@ -49,7 +49,7 @@ def power_step(prepared: PreparedCorpus, runs: list[Arrays], category: int, thre
             calibrated_chain.keep(hidden_corpus, calibration, state)
             draws.append(draw)
             seen.append(is_seen(hidden_corpus, calibration, state, hidden))
-    traces = {name: np.array([[getattr(draw, name) for draw in draws]], float) for name in ("n_categories", "n_new")}
+    traces = calibrated_chain.traces_of([draws])
     conclusion = conclude_chains(hidden_corpus, hyperparameters, calibration, [state], traces, threads)
     return {**judge(hidden_corpus, conclusion, hidden, category), "probability": np.asarray(np.mean(seen))}
 

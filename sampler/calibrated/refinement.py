@@ -38,9 +38,9 @@ class Refined(NamedTuple):
 
 def refine(
     bags: WordBags, labels: Array, category: Array, n_categories: int, hyperparameters: CalibratedHyperparameters,
-    seed: int, threads: Threads, number: int = 1,
+    seed: int, threads: Threads, division: int = 1,
 ) -> Refined:  # fmt: skip
-    """Refine the categories int[D] of a partition; labeled documents keep their labels. The folds go by `number`."""
+    """Refine the categories int[D] of a partition; labeled documents keep their labels. The folds go by `division`."""
     if n_categories == 0:  # no label, and no document with a word
         return Refined(np.full(labels.size, NO_CATEGORY, np.int32), np.zeros((labels.size, 0), np.float32), 1.0)
     rows = bags.rows(tf_idf(bags))
@@ -52,7 +52,7 @@ def refine(
     category = np.where(is_labeled, labels, category)
     # The same folds in every round: a fit never sees the targets of the documents that it judges, nor begins at one's
     # that did.
-    fold = folds(labels.size, hyperparameters.n_folds, seed, number)
+    fold = folds(labels.size, hyperparameters.n_folds, seed, division)
     weights = no_weights(rows, n_categories, hyperparameters.n_folds)
     for number in range(1, max(hyperparameters.n_refinements, 1) + 1):
         is_told = trained & (category != NO_CATEGORY)
@@ -103,9 +103,9 @@ def refine_with_draws(
     """
     n_categories = agreed.n_categories
     refined = refine(bags, labels, agreed.category, n_categories, hyperparameters, seed, threads)
-    found = among_unlabeled(with_draws(refined, shares, labels, threads), labels, rates)
+    found = among_unlabeled(with_draws(refined, shares, labels, threads), labels, rates, threads)
     once = replace(hyperparameters, n_refinements=0)
-    refined = refine(bags, labels, found.category, n_categories, once, seed, threads, number=2)
+    refined = refine(bags, labels, found.category, n_categories, once, seed, threads, division=2)
     return with_draws(refined, shares, labels, threads)
 
 
@@ -149,22 +149,23 @@ def join_starved(refined: Refined, labels: Array, n_known: int) -> tuple[Refined
     return refined._replace(category=category, probability=probability), np.array(joined, np.int64)
 
 
-def among_unlabeled(refined: Refined, labels: Array, rates: Array) -> Refined:
+def among_unlabeled(refined: Refined, labels: Array, rates: Array, threads: Threads | None = None) -> Refined:
     """Categories and probabilities of unlabeled documents, given too that they bear no label.
 
     They were learned from labeled and unlabeled documents together. One of known category k has no label with
-    probability 1 - pi_k, `rates` float64[n_known]; one of a new category never has one.
+    probability 1 - pi_k, `rates` float64[n_known]; one of a new category never has one. Without threads nothing
+    interrupts it.
     """
     unlabeled = np.ones(refined.probability.shape[1])
     unlabeled[: rates.size] = 1.0 - np.where(np.isnan(rates), 0.0, np.minimum(rates, HIGHEST_RATE))
-    is_free = labels == UNLABELED
-    weighed = refined.probability * np.where(is_free[:, None], unlabeled, 1.0)
-    total = weighed.sum(axis=1, keepdims=True)
-    probability = np.divide(weighed, total, out=np.zeros_like(weighed), where=total > 0).astype(np.float32)
-    category = refined.category
-    if unlabeled.size:
-        category = np.where(is_free & (category != NO_CATEGORY), probability.argmax(axis=1), category)
-    return refined._replace(probability=probability, category=category.astype(np.int32))
+    is_free, probability, category = labels == UNLABELED, refined.probability.copy(), refined.category.copy()
+    for some in (threads or Threads()).slices(labels.size if unlabeled.size else 0, DOCUMENTS_AT_ONCE):
+        weighed = probability[some] * np.where(is_free[some, None], unlabeled, 1.0)
+        total = weighed.sum(axis=1, keepdims=True)
+        probability[some] = np.divide(weighed, total, out=np.zeros_like(weighed), where=total > 0)
+        answered = is_free[some] & (category[some] != NO_CATEGORY)
+        category[some] = np.where(answered, probability[some].argmax(axis=1), category[some])
+    return refined._replace(probability=probability, category=category)
 
 
 def consensus_of_refined(refined: Refined, labels: Array, n_known: int) -> tuple[Consensus, Array]:

@@ -1,9 +1,18 @@
 """Rows of varying lengths, one behind another: whether they ascend, and sorted and distinct ones."""
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
 from sampler.corpus import Array, Corpus
+
+
+def entries_of(offsets: Array, chosen: Array) -> tuple[Array, Array]:
+    """Of the rows that begin at offsets int64[n + 1], some: their own offsets, and int64 where their entries are."""
+    lengths = np.diff(offsets)[chosen]
+    ends = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return ends, np.repeat(offsets[chosen] - ends[:-1], lengths) + np.arange(ends[-1])
 
 
 @njit(cache=True, nogil=True)
@@ -25,16 +34,21 @@ def sorted_words(corpus):
     return words
 
 
-def distinct_words(corpus: Corpus) -> tuple[Array, Array, Array]:
-    """Offsets int64[D + 1], words int32[E] and counts int32[E]: each word of a document once, ascending.
+class DistinctWords(NamedTuple):
+    """Each word of a document once, ascending, with how often it is there; E in all."""
 
-    Only a corpus whose words do not ascend yet is sorted.
-    """
+    offsets: Array  # int64[D + 1]
+    words: Array  # int32[E]
+    counts: Array  # int32[E]
+
+
+def distinct_words(corpus: Corpus) -> DistinctWords:
+    """The distinct words of D documents. Only a corpus whose words do not ascend yet is sorted."""
     in_order = corpus.words if ascend(corpus) else sorted_words(corpus)
     offsets = count_distinct(in_order, corpus.offsets)
     words, counts = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.int32)
     fill(in_order, corpus.offsets, offsets, words, counts)
-    return offsets, words, counts
+    return DistinctWords(offsets, words, counts)
 
 
 @njit(cache=True, nogil=True)

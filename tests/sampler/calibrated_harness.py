@@ -101,10 +101,7 @@ def answer(
     found = calibrate(corpus, threads, hyperparameters, seed)[2]
     states = [calibrated_chain.start(corpus, hyperparameters, found, seed, c, threads) for c in range(n_chains)]
     draws = [swept(corpus, found, state, n_sweeps, threads, hyperparameters) for state in states]
-    traces = {
-        name: np.array([[getattr(draw, name) for draw in chain] for chain in draws], float)
-        for name in ("n_categories", "n_new")
-    }
+    traces = calibrated_chain.traces_of(draws)
     conclusion = conclude_chains(corpus, hyperparameters, found, states, traces, threads)
     return Answered(found, states, draws, conclusion)
 

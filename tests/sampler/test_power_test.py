@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sampler.answers.consensus import Consensus
-from sampler.answers.pooling import Verdict
+from sampler.answers.verdict import Verdict
 from sampler.calibrated import power_test, steps
 from sampler.calibrated.conclusion import Audit, CalibratedConclusion
 from sampler.calibrated.power_test import hide, power_step

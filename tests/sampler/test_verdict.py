@@ -8,7 +8,8 @@ import pytest
 from scipy.sparse import csr_array
 
 from sampler.answers.consensus import Consensus
-from sampler.answers.pooling import Level, Pooled, Reason, Verdict, verdict
+from sampler.answers.pooling import Pooled
+from sampler.answers.verdict import Level, Reason, Verdict, verdict
 from sampler.corpus import Array
 
 

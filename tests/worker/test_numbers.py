@@ -8,7 +8,7 @@ from starlette.testclient import TestClient
 
 from app.core.db import Database
 from app.core.settings import Settings
-from sampler.answers import pooling
+from sampler.answers import verdict
 from tests.app.http.test_api import pages
 from tests.worker import jobs
 
@@ -107,7 +107,7 @@ def test_each_known_category_has_its_labeling_rate_by_name(
 def test_reasons_call_categories_by_the_names_that_the_answer_has(
     client: TestClient, database: Database, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pooling, "STABLE", 1.1)  # no category is as stable as that
+    monkeypatch.setattr(verdict, "STABLE", 1.1)  # no category is as stable as that
     rows = [{**row, "label": "new 1" if row["label"] == "metal" else row["label"]} for row in jobs.rows()]
     job = run(database, settings, "calibrated", rows)
     answer = client.get(f"{job}/categories").json()

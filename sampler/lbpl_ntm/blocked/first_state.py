@@ -12,6 +12,7 @@ from sampler.lbpl_ntm.blocked.sweep import Sweep
 from sampler.lbpl_ntm.start import first_assignments
 from sampler.lbpl_ntm.state import Course
 from sampler.numerics import simd, streams
+from sampler.numerics.ragged import entries_of
 from sampler.numerics.streams import Step
 from sampler.numerics.threads import Threads
 
@@ -61,9 +62,7 @@ def some_documents(corpus: Corpus, seed: int, chain: int) -> Corpus:
     order = np.argsort(streams.uniforms(key, corpus.n_documents), kind="stable")
     n_documents = np.searchsorted(np.cumsum(corpus.lengths[order]), START_TOKENS) + 1
     chosen = np.sort(order[:n_documents])
-    lengths = corpus.lengths[chosen]
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    tokens = np.repeat(corpus.offsets[chosen] - offsets[:-1], lengths) + np.arange(offsets[-1])
+    offsets, tokens = entries_of(corpus.offsets, chosen)
     return Corpus(corpus.words[tokens], offsets, corpus.labels[chosen], corpus.n_words, corpus.n_known)
 
 
