@@ -44,6 +44,11 @@ def with_changes(settings: Settings, **changes: Any) -> Settings:
     return settings.model_copy(update=changes)
 
 
+def damaged(data: bytes) -> bytes:
+    """Bytes of which one bit is another."""
+    return data[:50] + bytes([data[50] ^ 1]) + data[51:]
+
+
 def rows(n_documents: int = 20) -> list[dict[str, Any]]:
     """Documents of each subject, half of those of the known ones labeled, and one without a word."""
     dice = random.Random(1)

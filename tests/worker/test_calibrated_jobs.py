@@ -245,7 +245,7 @@ def damage(database: Database) -> None:
     """Turn a bit of an atom run."""
     with database.sessions.begin() as session:
         run = session.scalars(select(AtomRun).where(AtomRun.number == 1)).one()
-        run.data = run.data[:50] + bytes([run.data[50] ^ 1]) + run.data[51:]
+        run.data = jobs.damaged(run.data)
 
 
 @pytest.mark.parametrize("kind", ["sqlite"])

@@ -152,7 +152,7 @@ def test_a_damaged_checkpoint_is_passed_over_for_the_one_before_it(database: Dat
         newest = session.scalars(
             select(Checkpoint).where(Checkpoint.unit_id == chain_unit).order_by(Checkpoint.id.desc()).limit(1)
         ).one()
-        newest.data = newest.data[:50] + bytes([newest.data[50] ^ 1]) + newest.data[51:]
+        newest.data = jobs.damaged(newest.data)
     jobs.run_to_the_end(database, settings, [chain_unit])
     assert jobs.outcome(database, job_id) == jobs.outcome(database, calm_id)
 
