@@ -17,7 +17,7 @@ from starlette.testclient import TestClient
 
 from app.core import db, schema
 from app.core.settings import Settings
-from app.core.tables import Base, Job
+from app.core.tables import FOREVER, Base, Job
 from app.http.main import create_app
 from sampler.archive import pack
 from sampler.corpus import UNLABELED, Corpus
@@ -35,12 +35,13 @@ NEW_TABLES = (
     "topics",
     "side_runs",
 )
-# What revision 0005 adds to rows that are there: the job was concluded, so its results are the first edition.
+# What revisions add to rows that are there: the job was concluded, so its results are the first edition.
 ADDED = {
     "answers": {"edition": 1},
     "summaries": {"edition": 1},
     "jobs": {"edition": 1},
     "units": {"seconds": 0.0},
+    "documents": {"until": FOREVER, "is_counts": False, "erased": False},
 }
 
 
@@ -144,13 +145,13 @@ def test_rows_survive_the_way_up_and_down_and_up_again(database_url: str) -> Non
     assert [(batch["n_texts"], batch["n_copies"]) for batch in second.pop("text_batches")] == [(1, 0)]
     assert all(second.pop(name) == [] for name in NEW_TABLES)
     with_added = {name: [{**row, **ADDED.get(name, {})} for row in rows] for name, rows in first.items()}
-    assert second == {**with_added, "alembic_version": [{"version_num": "0007"}]}
+    assert second == {**with_added, "alembic_version": [{"version_num": "0008"}]}
     with database.sessions.begin() as session:
         session.execute(text("INSERT INTO workers (name, seen_at) VALUES ('worker-1', 5)"))
         session.execute(
             text("INSERT INTO idempotent_requests (id, scope, key, created_at) VALUES (1, 'POST /v1/jobs', 'k', 5)")
         )
-        session.execute(text("UPDATE documents SET upload_id = 1, line = 3"))
+        session.execute(text("UPDATE documents SET fields = '{}'"))
         session.execute(text("UPDATE units SET digest = 'd'"))
         session.execute(text("UPDATE jobs SET status = 'paused'"))
 
@@ -212,16 +213,18 @@ def differing(one: dict[str, list[Any]], other: dict[str, list[Any]]) -> set[str
     return {name for name in one if one[name] != other[name]}
 
 
-def test_forgetting_an_upload_keeps_its_documents(migrated: db.Database) -> None:
+def test_of_a_corrected_document_the_current_row_goes_the_way_down(migrated: db.Database) -> None:
     add_rows(migrated)
     with migrated.sessions.begin() as session:
+        session.execute(text("UPDATE documents SET until = 2"))
+        values = "2, corpus_id, 2, key, 'corrected', label"
         session.execute(
-            text("INSERT INTO idempotent_requests (id, scope, key, created_at) VALUES (1, 'POST /v1/jobs', 'k', 5)")
+            text(f"INSERT INTO documents (id, corpus_id, version, key, text, label) SELECT {values} FROM documents")
         )
-        session.execute(text("UPDATE documents SET upload_id = 1, line = 3"))
-    with migrated.sessions.begin() as session:
-        session.execute(text("DELETE FROM idempotent_requests"))
-    assert [(row.get("upload_id"), row["line"]) for row in contents(migrated)["documents"]] == [(None, 3)]
+    migrate_down(migrated, "0007")
+    left = contents(migrated)
+    assert [row["text"] for row in left["documents"]] == ["corrected"]
+    assert left["answers"] == []
 
 
 def add_encoding(database: db.Database, number: int, data: bytes, corpus: Corpus) -> None:

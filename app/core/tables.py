@@ -18,6 +18,7 @@ from sqlalchemy import (
     String,
     Text,
     UniqueConstraint,
+    and_,
     false,
     select,
     text,
@@ -83,30 +84,42 @@ def is_visible(corpus_id: Any) -> ColumnElement[bool]:
 
 
 IS_EMPTY = text("text = ''")  # of a document, in the letters that its index has
+FOREVER = 2**31 - 1  # a version that no corpus comes to
 
 
 class Document(Base):
-    """One text, labeled or not; never changed once it is here."""
+    """One text, labeled or not, as the versions of its corpus from `version` up to, not including, `until` have it.
+
+    A correction puts another row in its place; this one stays for the jobs over the versions that it was part of.
+    """
 
     __tablename__ = "documents"
 
     id: Mapped[int] = mapped_column(RowId, primary_key=True)
     corpus_id: Mapped[str] = parent("corpora.id")
-    version: Mapped[int]  # of the corpus, when the document came
+    version: Mapped[int]
+    until: Mapped[int] = mapped_column(default=FOREVER, server_default=str(FOREVER))
     key: Mapped[str] = mapped_column(String(MAX_KEY))
     text: Mapped[str]
+    is_counts: Mapped[bool] = mapped_column(default=False, server_default=false())  # the text is JSON: words and counts
     label: Mapped[str | None] = mapped_column(String(MAX_NAME))
-    # Of an upload with an idempotency key, while that is kept: a line that is here is not taken in again.
-    upload_id: Mapped[int | None] = mapped_column(ForeignKey("idempotent_requests.id", ondelete="SET NULL"))
-    line: Mapped[int | None]
+    fields: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))  # what else its row had
+    erased: Mapped[bool] = mapped_column(default=False, server_default=false())  # its text and fields were taken out
 
     __table_args__ = (
-        UniqueConstraint("corpus_id", "key"),
+        UniqueConstraint("corpus_id", "key", "until"),
         Index(None, "corpus_id", "id"),
-        Index(None, "corpus_id", "label"),  # counts read this one alone, and the next
-        Index("ix_documents_empty", "corpus_id", sqlite_where=IS_EMPTY, postgresql_where=IS_EMPTY),
-        Index(None, "upload_id", "line", unique=True),
+        Index(None, "corpus_id", "until", "label"),  # counts read this one alone, and the next
+        Index("ix_documents_empty", "corpus_id", "until", sqlite_where=IS_EMPTY, postgresql_where=IS_EMPTY),
     )
+
+
+IS_CURRENT = Document.until == FOREVER
+
+
+def is_part_of(version: Any) -> ColumnElement[bool]:
+    """The condition, in SQL, that a document is part of a version of its corpus."""
+    return and_(Document.version <= version, Document.until > version)
 
 
 class TextBatch(Base):
@@ -184,6 +197,7 @@ class Job(Base):
     finished_at: Mapped[float | None]
     claimed_at: Mapped[float | None]  # when a worker last turned to one of its units
     edition: Mapped[int] = mapped_column(default=0, server_default="0")  # of the results that are read; 0: none
+    warnings: Mapped[list[Any] | None] = mapped_column(JSON(none_as_null=True))  # sentences, told when it was submitted
 
     __table_args__ = (Index(None, "created_at", "id"),)
 
@@ -379,9 +393,8 @@ class IdempotentRequest(Base):
     id: Mapped[int] = mapped_column(RowId, primary_key=True)
     scope: Mapped[str]  # method and path
     key: Mapped[str] = mapped_column(String(MAX_NAME))
-    # Null while an upload is under way or broken off, as are the parts of the answer.
     digest: Mapped[str | None] = mapped_column(String(64))  # SHA-256 of the body
-    status: Mapped[int | None]
+    status: Mapped[int | None]  # null, as what follows, while an upload is under way or broken off
     headers: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     body: Mapped[str | None]
     created_at: Mapped[float] = mapped_column(default=now(), index=True)

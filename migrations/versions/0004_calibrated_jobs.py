@@ -6,6 +6,8 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
+from migrations.orphans import delete_orphans
+
 revision: str = "0004"
 down_revision: str | None = "0003"
 branch_labels: str | Sequence[str] | None = None
@@ -103,6 +105,7 @@ def make_tables() -> None:
 def downgrade() -> None:
     """Take it out again, and with it the jobs of the calibrated model: before, nobody could tell of them."""
     op.get_bind().execute(sa.delete(jobs).where(jobs.c.settings["model"].as_string() == "calibrated"))
+    delete_orphans(op.get_bind())
     with op.batch_alter_table("summaries") as summaries:
         summaries.alter_column("best_chain", existing_type=sa.Integer(), nullable=False)
     with op.batch_alter_table("draws") as draws:

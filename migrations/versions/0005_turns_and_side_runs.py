@@ -5,6 +5,8 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 from alembic import op
 
+from migrations.orphans import delete_orphans
+
 revision: str = "0005"
 down_revision: str | None = "0004"
 branch_labels: str | Sequence[str] | None = None
@@ -82,6 +84,7 @@ def downgrade() -> None:
     """Take it out again: with it go results that are not the present ones. Side runs that live are cancelled."""
     op.execute("DELETE FROM corpora WHERE deleted_at IS NOT NULL")
     op.execute("DELETE FROM units WHERE kind = 'power' AND status <> 'done'")
+    delete_orphans(op.get_bind())
     for table in KEYS:
         op.execute(f"DELETE FROM {table} WHERE edition <> (SELECT edition FROM jobs WHERE jobs.id = {table}.job_id)")
     for table, (before, after) in INDEXES.items():
