@@ -1,27 +1,27 @@
-"""Lines of bytes to rows: each line of NDJSON becomes a row, or the reason why not."""
+"""Rows, and the rules that make one of what a file holds: the same in every format."""
 
 import json
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any, NamedTuple
+from unicodedata import is_normalized, normalize
 
 from app.core.tables import MAX_KEY, MAX_NAME
+from app.uploads.limits import ReadLimits
 
-FIELDS = ("text", "key", "label")
-ALL_FIELDS = frozenset(FIELDS)
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-MAX_FIELDS = 1_000  # of a JSON line, and columns of a CSV file
-MAX_IGNORED = 100  # unknown fields that are named
-MAX_FIELD_NAME = 100  # characters of such a name that are kept
+MAX_REMEMBERED = 10_000  # labels whose name need not be found again
+BYTES_A_CHARACTER = 6  # at most, in JSON: that many has a control character
 
 
 class Row(NamedTuple):
-    """A document to be; `line` is where it begins, counted from 1."""
+    """A document to be."""
 
-    line: int
-    text: str
+    line: int  # where it begins: line of a text file, row of a sheet, number of an item or of a ZIP's file; from 1
+    text: str  # "" if it is blank
     key: str | None
     label: str | None
+    fields: dict[str, Any] | None = None  # all other columns by their names; None if there are none
+    is_counts: bool = False  # a ready bag of words: `text` is JSON, {"word": 3, ...}
 
 
 class BadLine(NamedTuple):
@@ -32,175 +32,181 @@ class BadLine(NamedTuple):
 
 
 class BadRow(Exception):
-    """The fields do not make a row; the message is the reason."""
+    """The values do not make a row; the message is the reason."""
 
 
-class Line(NamedTuple):
-    """A physical line without its end; None for one that is too long."""
+class RowBuilder:
+    """Makes rows of values."""
 
-    number: int
-    data: bytes | None
+    def __init__(self, limits: ReadLimits, unlabeled: Iterable[str] = ()) -> None:
+        """`unlabeled` are values of the label column that mean: no label."""
+        self.limits = limits
+        self.unlabeled = {name_of("label", value) for value in unlabeled}
+        self.labels: dict[str, str | None] = {}
 
+    def row(
+        self,
+        line: int,
+        texts: Sequence[object],
+        key: object,
+        label: object,
+        fields: dict[str, Any] | None,
+        size: int | None = None,
+    ) -> Row:
+        """The row of a document whose text is in one or several columns. Raises BadRow.
 
-class LineSplitter:
-    """Cuts chunks into lines that end with LF or CRLF; holds one line of at most `max_bytes`."""
+        `size` is how many characters the fields have at most, if that is known: most rows are so short that nobody
+        needs to measure their JSON.
+        """
+        text = text_of(texts[0]) if len(texts) == 1 else "\n\n".join(filter(str.strip, map(text_of, texts)))
+        self.check_text(text)
+        found = None if key is None else name_of("key", key, MAX_KEY)
+        if fields:
+            self.check_fields(fields, size)
+        return Row(line, text if text.strip() else "", found, self.label_of(label), fields or None)
 
-    def __init__(self, max_bytes: int) -> None:
-        self.max_bytes = max_bytes
-        self.number = 1
-        self.held = bytearray()
-        self.is_too_long = False
+    def row_of_counts(
+        self, line: int, counts: object, key: object, label: object, fields: dict[str, Any] | None
+    ) -> Row:
+        """The row of a ready bag of words. Raises BadRow."""
+        found = None if key is None else name_of("key", key, MAX_KEY)
+        words = counted(counts)
+        n_tokens = sum(words.values())
+        if n_tokens > self.limits.max_document_tokens:
+            raise BadRow(f"`counts` are {n_tokens} words, more than {self.limits.max_document_tokens}")
+        text = json.dumps(words, ensure_ascii=False, separators=(",", ":")) if words else ""
+        if len(text.encode()) > self.limits.max_document_bytes:
+            raise BadRow(f"`counts` are longer than {self.limits.max_document_bytes} bytes")
+        if fields:
+            self.check_fields(fields, None)
+        return Row(line, text, found, self.label_of(label), fields or None, is_counts=True)
 
-    def feed(self, chunk: bytes) -> Iterator[Line]:
-        """The lines that end within the chunk."""
-        *ends, rest = chunk.split(b"\n")
-        for end in ends:
-            self.hold(end)
-            yield self.take()
-        self.hold(rest)
+    def label_of(self, value: object) -> str | None:
+        """A document's label; None if it has none. Raises BadRow."""
+        if not isinstance(value, str):
+            found = name_of("label", value, MAX_NAME)
+            return None if found in self.unlabeled else found
+        if value in self.labels:
+            return self.labels[value]
+        found = name_of("label", value, MAX_NAME)
+        if found in self.unlabeled:
+            found = None
+        if len(self.labels) < MAX_REMEMBERED:
+            self.labels[value] = found
+        return found
 
-    def end(self) -> Iterator[Line]:
-        """The last line, if it has no end of its own."""
-        if self.held or self.is_too_long:
-            yield self.take()
+    def check_text(self, text: str) -> None:
+        """Raise BadRow for a text that cannot be stored."""
+        check_characters("text", text)
+        longest = self.limits.max_document_bytes
+        if 4 * len(text) > longest and len(text.encode()) > longest:
+            raise BadRow(f"`text` is longer than {longest} bytes")
 
-    def hold(self, data: bytes) -> None:
-        """Add to the line, or forget it once it is too long; a CR may be one byte of the line's end."""
-        self.is_too_long = self.is_too_long or len(self.held) + len(data) > self.max_bytes + 1
-        if self.is_too_long:
-            self.held.clear()
-        else:
-            self.held += data
-
-    def take(self) -> Line:
-        """The line that is held, complete now."""
-        data = bytes(self.held).removesuffix(b"\r")
-        if self.number == 1:
-            data = data.removeprefix(BYTE_ORDER_MARK)
-        too_long = self.is_too_long or len(data) > self.max_bytes
-        line = Line(self.number, None if too_long else data)
-        self.number += 1
-        self.held.clear()
-        self.is_too_long = False
-        return line
-
-
-class Ignored:
-    """Names of fields that no row has use for, each once and in the order they came."""
-
-    def __init__(self) -> None:
-        self.names: dict[str, None] = {}
-
-    def note(self, fields: Mapping[str, object]) -> None:
-        """Note the unknown fields of a row."""
-        if fields.keys() <= ALL_FIELDS:
+    def check_fields(self, fields: Mapping[str, Any], size: int | None) -> None:
+        """Raise BadRow for fields that cannot be stored."""
+        for name, value in fields.items():
+            if isinstance(value, str):
+                check_characters(name, value)
+            elif isinstance(value, list | dict):
+                check_deeply(name, value)
+        if size is not None and BYTES_A_CHARACTER * size <= self.limits.max_fields_bytes:
             return
-        for name in fields:
-            if len(self.names) >= MAX_IGNORED:
-                return
-            if name not in FIELDS:
-                # A name from JSON may hold what UTF-8 cannot say, and the answer is UTF-8.
-                self.names[name[:MAX_FIELD_NAME].encode("utf-8", "replace").decode()] = None
+        if len(json.dumps(fields, ensure_ascii=False).encode()) > self.limits.max_fields_bytes:
+            raise BadRow(
+                f"the columns besides text, label and key are longer than {self.limits.max_fields_bytes} bytes of JSON"
+            )
 
 
-class LineReader(ABC):
-    """Reads an upload in some format, line by line."""
-
-    def __init__(self, max_bytes: int) -> None:
-        self.lines = LineSplitter(max_bytes)
-        self.ignored_fields = Ignored()
-
-    @property
-    def ignored(self) -> tuple[str, ...]:
-        """Names of the fields that no row has use for."""
-        return tuple(self.ignored_fields.names)
-
-    def feed(self, chunk: bytes) -> Iterator[Row | BadLine]:
-        """Rows and bad lines that end within the chunk."""
-        for line in self.lines.feed(chunk):
-            yield from self.read(line)
-
-    def end(self) -> Iterator[Row | BadLine]:
-        """What is left after the last chunk."""
-        for line in self.lines.end():
-            yield from self.read(line)
-
-    @abstractmethod
-    def read(self, line: Line) -> Iterator[Row | BadLine]:
-        """The rows and bad lines that the line completes."""
-
-
-class NdjsonReader(LineReader):
-    """Reads one JSON object a line: {"text": ..., "key": ..., "label": ...}."""
-
-    def read(self, line: Line) -> Iterator[Row | BadLine]:
-        """The line's row; nothing for a blank line."""
-        try:
-            if line.data is None:
-                raise BadRow(f"the line is longer than {self.lines.max_bytes} bytes")
-            if not line.data.strip():
-                return
-            fields = parse_json(line.data)
-            row = row_of(line.number, fields)
-        except BadRow as error:
-            yield BadLine(line.number, str(error))
-        else:
-            self.ignored_fields.note(fields)
-            yield row
-
-
-def parse_json(data: bytes) -> dict[str, object]:
-    """The JSON object in a line. Raises BadRow."""
-    try:
-        fields = json.loads(data.decode())
-    except UnicodeDecodeError as error:
-        raise BadRow(f"the line is not UTF-8 at byte {error.start + 1}") from error
-    except json.JSONDecodeError as error:
-        raise BadRow(f"the line is not JSON: {error.msg} at character {error.colno}") from error
-    except (ValueError, RecursionError) as error:  # a number of thousands of digits; brackets in brackets
-        raise BadRow("the line is JSON that cannot be read: a huge number, or too deeply nested") from error
-    if not isinstance(fields, dict):
-        raise BadRow("the line is JSON, but not an object")
-    if len(fields) > MAX_FIELDS:
-        raise BadRow(f"the object has {len(fields)} fields, more than {MAX_FIELDS}")
-    return fields
-
-
-def row_of(line: int, fields: Mapping[str, object]) -> Row:
-    """The row that the fields of a line make. Raises BadRow.
-
-    A blank text is kept as "", so that SQL can count the empty documents; a blank label is none, and a
-    blank key is left to be given by number.
-    """
-    text, key, label = fields.get("text"), fields.get("key"), fields.get("label")
-    if "text" not in fields:
-        raise BadRow("the field `text` is missing")
-    if not isinstance(text, str):
+def text_of(value: object) -> str:
+    """The text in a cell; a number is its decimal name, nothing at all is blank. Raises BadRow."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    if isinstance(value, bool) or not isinstance(value, int | float):
         raise BadRow("`text` is not a string")
-    if isinstance(key, int) and not isinstance(key, bool):
-        key = str(key)
-    if key is not None and not isinstance(key, str):
-        raise BadRow("`key` is neither a string nor an integer")
-    if label is not None and not isinstance(label, str):
-        raise BadRow("`label` is neither a string nor null")
-    label = label.strip() if label else ""
-    for name, value in (("text", text), ("key", key), ("label", label)):
-        check_characters(name, value or "")
-    if key and len(key) > MAX_KEY:
-        raise BadRow(f"`key` is longer than {MAX_KEY} characters")
-    if len(label) > MAX_NAME:
-        raise BadRow(f"`label` is longer than {MAX_NAME} characters")
-    is_blank_key = key is None or not key.strip()
-    return Row(line, text if text.strip() else "", None if is_blank_key else key, label or None)
+    return decimal_name(value)
+
+
+def name_of(column: str, value: object, longest: int | None = None) -> str | None:
+    """The label or the key in a cell, in NFC and without outer blanks; None if it is blank. Raises BadRow."""
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        name = "true" if value else "false"
+    elif isinstance(value, int | float):
+        name = decimal_name(value)
+    elif isinstance(value, str):
+        name = value.strip()
+    else:
+        raise BadRow(f"`{column}` is neither a string nor a number")
+    if not name.isascii() and not is_normalized("NFC", name):
+        name = normalize("NFC", name)
+    check_characters(column, name)
+    if longest is not None and len(name) > longest:
+        raise BadRow(f"`{column}` is longer than {longest} characters")
+    return name or None
+
+
+def decimal_name(value: float) -> str:
+    """A number as people write it: 3 for 3.0, and never with an exponent."""
+    if isinstance(value, int):
+        return str(value)
+    if value.is_integer():
+        return format(value, ".0f") if value else "0"  # not -0
+    return format(Decimal(repr(value)), "f")
+
+
+def counted(counts: object) -> dict[str, int]:
+    """Words with their counts, sorted by word, without those that do not occur. Raises BadRow."""
+    if not isinstance(counts, dict):
+        raise BadRow("`counts` is not an object of words and their counts")
+    words = {}
+    for word in sorted(counts):
+        n = counts[word]
+        check_characters("counts", word)
+        if not word.strip():
+            raise BadRow("`counts` has a blank word")
+        if isinstance(n, bool) or not isinstance(n, int | float) or n != n // 1 or n < 0:
+            raise BadRow(f"`counts` of {shortened(word)} is not a whole number of 0 or more")
+        if n:
+            words[word] = int(n)
+    return words
+
+
+def check_deeply(name: str, value: object) -> None:
+    """Raise BadRow for characters that a database cannot hold, anywhere in a value of JSON."""
+    left = [value]
+    while left:
+        item = left.pop()
+        if isinstance(item, str):
+            check_characters(name, item)
+        elif isinstance(item, list):
+            left += item
+        elif isinstance(item, dict):
+            left += [*item, *item.values()]
 
 
 def check_characters(name: str, value: str) -> None:
     """Raise BadRow for characters that a database cannot hold."""
     if "\0" in value:
-        raise BadRow(f"`{name}` contains a NUL character")
+        raise BadRow(f"`{shown(name)}` contains a NUL character")
     if value.isascii():
         return
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        raise BadRow(f"`{name}` contains half of a surrogate pair at character {error.start + 1}") from error
+        raise BadRow(
+            f"`{shown(name)}` contains half of a surrogate pair at character {error.start + 1}"
+        ) from error
+
+
+def shown(name: str) -> str:
+    """A name as it is shown: not too long, and nothing that an answer in UTF-8 cannot hold."""
+    name = name if len(name) <= 100 else name[:99] + "…"
+    return name.encode("utf-8", "replace").decode()
+
+
+def shortened(value: str) -> str:
+    """A value as it is quoted in a reason."""
+    return repr(value if len(value) <= 50 else value[:49] + "…")

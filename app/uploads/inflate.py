@@ -1,0 +1,72 @@
+"""Files that are compressed by gzip, bounded by what comes out."""
+
+import zlib
+from contextlib import ExitStack
+from tempfile import SpooledTemporaryFile
+from typing import BinaryIO, cast
+
+from app.core.errors import MalformedRequest, UploadTooLarge
+from app.uploads.limits import ReadLimits
+
+GZIP = b"\x1f\x8b"
+PIECE = 2**18
+IN_MEMORY = 2**20
+MAX_LAYERS = 2  # a file that was compressed, in a body that was
+
+
+def is_gzip(file: BinaryIO) -> bool:
+    """Whether a file is compressed by gzip."""
+    file.seek(0)
+    return file.read(len(GZIP)) == GZIP
+
+
+def inflated(file: BinaryIO, limits: ReadLimits, stack: ExitStack) -> BinaryIO:
+    """The file itself, or what is compressed in it, as a file that closes with the stack.
+
+    Raises MalformedRequest, UploadTooLarge.
+    """
+    for _ in range(MAX_LAYERS):
+        if not is_gzip(file):
+            return file
+        file = inflated_once(file, limits, stack)
+    if is_gzip(file):
+        raise MalformedRequest(f"the file is compressed more than {MAX_LAYERS} times")
+    return file
+
+
+def temporary(stack: ExitStack) -> BinaryIO:
+    """A new file that closes with the stack."""
+    return cast(BinaryIO, stack.enter_context(SpooledTemporaryFile(max_size=IN_MEMORY)))
+
+
+def inflated_once(file: BinaryIO, limits: ReadLimits, stack: ExitStack) -> BinaryIO:
+    """What is compressed in a file: one stream of gzip, or several of them in a row."""
+    found = temporary(stack)
+    inflater = zlib.decompressobj(wbits=31)
+    size = 0
+    file.seek(0)
+    data = file.read(PIECE)
+    try:
+        while data:
+            out = inflater.decompress(data, PIECE)
+            size += len(out)
+            check_size(size, limits)
+            found.write(out)
+            data = inflater.unconsumed_tail or inflater.unused_data
+            if inflater.eof:
+                data = (data or file.read(PIECE)).lstrip(b"\0") or file.read(PIECE)  # zeros may fill a block
+                if data:
+                    inflater = zlib.decompressobj(wbits=31)
+            else:
+                data = data or file.read(PIECE)
+    except zlib.error as error:
+        raise MalformedRequest(f"the file is compressed by gzip, but damaged: {error}") from error
+    if not inflater.eof:
+        raise MalformedRequest("the file is compressed by gzip, but breaks off before its end")
+    return found
+
+
+def check_size(size: int, limits: ReadLimits) -> None:
+    """Raise UploadTooLarge past the limit."""
+    if size > limits.max_bytes:
+        raise UploadTooLarge(f"the upload is larger than {limits.max_bytes} bytes, decompressed")
