@@ -10,7 +10,7 @@ from sqlalchemy import Select, collate, delete, func, insert, select
 from sqlalchemy.orm import Session
 
 from app.core.kinds import UnitKind
-from app.core.tables import Checkpoint, Document, Draw, Job, Unit
+from app.core.tables import Checkpoint, Document, Draw, Job, Unit, is_part_of
 from sampler.copies import Texts
 from sampler.corpus import Array, Corpus
 from sampler.text import TextOptions
@@ -81,24 +81,24 @@ class Documents:
         self.ids: list[int] = []
         self.labels: list[str | None] = []
 
-    def query(self) -> Select[int, str, str | None]:
-        """Id, text and label in the order of keys."""
+    def query(self) -> Select[int, str, bool, str | None]:
+        """Id, text, whether that is a bag of words, and label, in the order of keys."""
         collation = BINARY_COLLATION[self.session.get_bind().dialect.name]
         return (
-            select(Document.id, Document.text, Document.label)
-            .where(Document.corpus_id == self.job.corpus_id, Document.version <= self.job.corpus_version)
+            select(Document.id, Document.text, Document.is_counts, Document.label)
+            .where(Document.corpus_id == self.job.corpus_id, is_part_of(self.job.corpus_version))
             .order_by(collate(Document.key, collation))
         )
 
-    def texts(self) -> Iterator[str]:
-        """The texts, streamed."""
+    def texts(self) -> Iterator[str | dict[str, int]]:
+        """The texts, streamed; ready bags of words as such."""
         with self.session.execute(self.query().execution_options(yield_per=BATCH)) as rows:
-            for document_id, text, label in rows:
+            for document_id, text, is_counts, label in rows:
                 if len(self.ids) % BATCH == 0:
                     self.check()
                 self.ids.append(document_id)
                 self.labels.append(label)
-                yield text
+                yield json.loads(text) if is_counts and text else text
 
 
 def newest_checkpoint(session: Session, unit: Unit, before: int | None = None) -> Checkpoint | None:

@@ -12,11 +12,14 @@ from typing import Any
 
 from sqlalchemy import (
     ARRAY,
+    JSON,
     Column,
     Connection,
     Double,
     Engine,
+    Text,
     bindparam,
+    cast,
     create_engine,
     event,
     func,
@@ -234,7 +237,7 @@ def is_disk_full(error: BaseException) -> bool:
 def insert_missing(session: Session, table: type[Any], rows: Sequence[Mapping[str, Any]], returned: str) -> set[Any]:
     """Insert the rows that meet no other by a unique constraint, in order; what those have in a column.
 
-    All rows have the same columns, which hold what drivers take as it is. PostgreSQL takes them as one array a column:
+    All rows have the same columns, which hold what drivers take as it is; what is JSON comes as text. PostgreSQL takes them as one array a column:
     as single values, a thousand rows cost it several times as much. For SQLite, which runs in this process, the
     statement is written here: to have SQLAlchemy write it takes as long as a quarter of its work.
     """
@@ -249,10 +252,11 @@ def insert_missing(session: Session, table: type[Any], rows: Sequence[Mapping[st
         return set(session.connection().exec_driver_sql(statement, values).scalars())
     insert = upsert(session, table)
     columns = [table.__table__.c[name] for name in names]
+    types = [Text() if isinstance(column.type, JSON) else column.type for column in columns]
     # The values are no part of the statement, whose objects refer to one another until they are collected.
-    arrays = [bindparam(f"{column.name}_array", type_=ARRAY(column.type)) for column in columns]
-    source = func.unnest(*arrays).table_valued(*(Column(column.name, column.type) for column in columns))
-    insert = insert.from_select(names, select(*source.render_derived().c))
+    arrays = [bindparam(f"{name}_array", type_=ARRAY(kind)) for name, kind in zip(names, types, strict=True)]
+    source = func.unnest(*arrays).table_valued(*map(Column, names, types)).render_derived()
+    insert = insert.from_select(names, select(*(cast(source.c[column.name], column.type) for column in columns)))
     parameters = {f"{name}_array": [row[name] for row in rows] for name in names}
     insert = insert.on_conflict_do_nothing().returning(table.__table__.c[returned])
     return set(session.connection().execute(insert, parameters).scalars())

@@ -61,6 +61,12 @@ class CorpusNotFound(ServiceError):
     status = HTTPStatus.NOT_FOUND
 
 
+class DocumentNotFound(ServiceError):
+    """The corpus has no such document."""
+
+    status = HTTPStatus.NOT_FOUND
+
+
 class JobNotFound(ServiceError):
     """There is no such job."""
 
@@ -79,6 +85,10 @@ class CorpusInUse(ServiceError):
 
 class NothingToCategorize(ServiceError):
     """The corpus has no document that a job could categorize."""
+
+
+class NoLabels(ServiceError):
+    """The corpus has no label, so a job could only discover categories; it must be asked for."""
 
 
 class JobFinished(ServiceError):
@@ -139,6 +149,12 @@ class UnsupportedBody(ServiceError):
 
 class NothingAccepted(ServiceError):
     """No row of the upload could be used."""
+
+    status = HTTPStatus.UNPROCESSABLE_ENTITY
+
+
+class UploadAborted(ServiceError):
+    """The upload has rows that cannot be used, so nothing of it is stored."""
 
     status = HTTPStatus.UNPROCESSABLE_ENTITY
 

@@ -2,13 +2,13 @@
 
 The row of a request that makes something is written with what it makes, in one transaction. Of two such
 requests at once the second waits for the first at the unique constraint, and finds its answer. An upload
-takes many transactions: its row is there from the start, without an answer until the upload has ended.
+takes many transactions: its row is there from the start, without an answer until the upload has ended. Two at once do
+no harm: what the one has stored is there, unchanged, for the other.
 What has been deleted since is neither made again nor pointed to: the repeat is told so.
 """
 
-import hashlib
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,10 +17,10 @@ from sqlalchemy.orm import Session
 
 from app.core.db import now, upsert
 from app.core.errors import IdempotencyKeyReused, ResourceDeleted
-from app.core.tables import Document, IdempotentRequest, Job, is_visible
+from app.core.tables import IdempotentRequest, Job, is_visible
 
 KEPT_SECONDS = 86_400.0
-MAX_FORGOTTEN, MAX_RELEASED = 100, 1_000  # rows: a request that happens to come by does not do the work of a day
+MAX_FORGOTTEN = 100  # rows: a request that happens to come by does not do the work of a day
 RESOURCE = re.compile("/v1/(corpora|jobs)/([0-9a-f-]{36})")
 
 
@@ -39,22 +39,17 @@ class Once:
 
     scope: str  # method and path
     key: str | None
-    digest: str = ""  # SHA-256 of the body; an upload knows it at its end only
+    digest: str = ""  # SHA-256 of the body
 
     def find(self, session: Session) -> Answer | None:
         """The answer to an earlier request with this key. Raises IdempotencyKeyReused, ResourceDeleted."""
         row = session.scalar(self.rows().where(~is_old()))
-        return None if row is None or row.digest is None else self.answer_of(session, row)
+        return None if row is None else self.answer_of(session, row)
 
     def begin(self, session: Session) -> Answer | None:
         """Note the request, or know the answer to an earlier one. Raises IdempotencyKeyReused, ResourceDeleted."""
         if self.key is None:
             return None
-        row = self.open(session)
-        return None if row.digest is None else self.answer_of(session, row)
-
-    def open(self, session: Session) -> IdempotentRequest:
-        """The request's row, made unless an earlier request has made it; what is too old is forgotten."""
         forget(session)
         session.execute(  # should it still be there, it gives the key back
             update(IdempotentRequest)
@@ -62,9 +57,9 @@ class Once:
             .values(scope="", key=cast(IdempotentRequest.id, String))
             .execution_options(synchronize_session=False)
         )
-        noted = upsert(session, IdempotentRequest).values(scope=self.scope, key=self.key)
+        noted = upsert(session, IdempotentRequest).values(scope=self.scope, key=self.key, digest=self.digest)
         session.execute(noted.on_conflict_do_nothing())
-        return session.scalars(self.rows()).one()
+        return self.answer_of(session, session.scalars(self.rows()).one())
 
     def end(self, session: Session, answer: Answer) -> Answer:
         """Keep the answer; of requests that end at once all get the first one's. Raises IdempotencyKeyReused."""
@@ -72,21 +67,31 @@ class Once:
             return answer
         kept = session.execute(
             update(IdempotentRequest)
-            .where(*self.mine(), IdempotentRequest.digest.is_(None))
-            .values(digest=self.digest, status=answer.status, headers=dict(answer.headers), body=answer.body)
+            .where(*self.mine(), IdempotentRequest.digest == self.digest, IdempotentRequest.status.is_(None))
+            .values(status=answer.status, headers=dict(answer.headers), body=answer.body)
             .returning(IdempotentRequest.id)
             .execution_options(synchronize_session=False)
         ).one_or_none()
-        return answer if kept else self.answer_of(session, session.scalars(self.rows()).one())
+        if kept:
+            return answer
+        row = session.scalars(self.rows()).one_or_none()  # None if it has been forgotten, or withdrawn, meanwhile
+        return (None if row is None else self.answer_of(session, row)) or answer
 
-    def answer_of(self, session: Session, row: IdempotentRequest) -> Answer:
-        """The answer that was kept, if the body is the same and what it speaks of is still there.
+    def withdraw(self, session: Session) -> None:
+        """Take back that the request was noted: it was refused, and leaves no key behind."""
+        mine = (*self.mine(), IdempotentRequest.digest == self.digest, IdempotentRequest.status.is_(None))
+        session.execute(delete(IdempotentRequest).where(*mine))
+
+    def answer_of(self, session: Session, row: IdempotentRequest) -> Answer | None:
+        """The answer that was kept, if the body is the same and what it speaks of is still there; None if it is to come.
 
         Raises IdempotencyKeyReused, ResourceDeleted.
         """
         if row.digest != self.digest:
             raise IdempotencyKeyReused(f"the key {self.key!r} was used before with another body; use a new key")
-        kept = Answer(int(row.status or 0), row.headers or {}, row.body or "", replayed=True)
+        if row.status is None:
+            return None
+        kept = Answer(int(row.status), row.headers or {}, row.body or "", replayed=True)
         check_resource(session, kept.headers.get("Location", self.scope))
         return kept
 
@@ -119,54 +124,7 @@ def is_old() -> ColumnElement[bool]:
 
 
 def forget(session: Session) -> None:
-    """Delete some of what is too old; rows that somebody else is at are left to the next one.
-
-    An upload's row goes after its documents have let go of it, some at a time: it may have millions.
-    """
+    """Delete some of what is too old; rows that somebody else is at are left to the next one."""
     old = select(IdempotentRequest.id).where(is_old()).order_by(IdempotentRequest.created_at).limit(MAX_FORGOTTEN)
-    room, free = MAX_RELEASED, []
-    for request_id in session.scalars(old.with_for_update(skip_locked=True)).all():
-        room -= release(session, request_id, room + 1)
-        if room < 0:
-            break
-        free.append(request_id)
-    session.execute(delete(IdempotentRequest).where(IdempotentRequest.id.in_(free)))
-
-
-def release(session: Session, request_id: int, most: int) -> int:
-    """Let documents of an upload forget that they came with it; returns how many."""
-    held = select(Document.id).where(Document.upload_id == request_id).order_by(Document.line).limit(most)
-    documents = session.scalars(held).all()
-    if documents:
-        released = update(Document).where(Document.id.in_(documents)).values(upload_id=None, line=None)
-        session.execute(released.execution_options(synchronize_session=False))
-    return len(documents)
-
-
-def touch(session: Session, request_id: int) -> bool:
-    """Lock the row of an upload and count its day from now; False if the upload has ended."""
-    touched = session.execute(
-        update(IdempotentRequest)
-        .where(IdempotentRequest.id == request_id, IdempotentRequest.digest.is_(None))
-        .values(created_at=now())
-        .returning(IdempotentRequest.id)
-        .execution_options(synchronize_session=False)
-    )
-    return touched.one_or_none() is not None
-
-
-class Hashed:
-    """A stream of bytes that knows the SHA-256 of what has passed."""
-
-    def __init__(self, chunks: AsyncIterator[bytes]) -> None:
-        self.chunks = chunks
-        self.hash = hashlib.sha256()
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for chunk in self.chunks:
-            self.hash.update(chunk)
-            yield chunk
-
-    def digest(self) -> str:
-        """In hex."""
-        return self.hash.hexdigest()
+    forgotten = session.scalars(old.with_for_update(skip_locked=True)).all()
+    session.execute(delete(IdempotentRequest).where(IdempotentRequest.id.in_(forgotten)))

@@ -21,7 +21,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import case, or_, select, update
+from sqlalchemy import case, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from app.core.db import now
@@ -38,7 +38,7 @@ from app.core.errors import (
 from app.core.kinds import MODELS, SIDE_KINDS, SideKind, UnitKind
 from app.core.leases import CALL_SECONDS, end_run
 from app.core.runs import LIVE, Run, change
-from app.core.tables import MAX_SWEEPS, Corpus, Encoding, Job, SideRun, Unit, is_visible
+from app.core.tables import MAX_SWEEPS, Corpus, Document, Encoding, Job, SideRun, Unit, is_part_of, is_visible
 
 MIN_KNOWN = 2  # categories that a job must know for that: hide the only one, and nothing says how fine to be
 UNFINISHED = (*LIVE, "paused")
@@ -125,6 +125,8 @@ def resume(session: Session, run: Run) -> tuple[Job, list[int]]:
     job, status = find_run(session, run)
     if not resumed:
         raise JobNotResumable(f"{run} is {status}, not paused, cancelled or failed")
+    if reason := erased_texts(session, job):
+        raise JobNotResumable(reason)
     return job, unit_ids
 
 
@@ -144,6 +146,8 @@ def extend(session: Session, job_id: str, sweeps: int) -> tuple[Job, list[int]]:
         raise JobNotExtendable(f"job {job_id} would have {total} sweeps, more than {MAX_SWEEPS}")
     if job.status != "succeeded":
         raise JobNotExtendable(f"job {job_id} is {job.status}; only a succeeded job can be extended")
+    if reason := erased_texts(session, job):
+        raise JobNotExtendable(reason)
     side = session.get(SideRun, (job_id, SideKind.EXTENSION), populate_existing=True)
     if side is not None and side.status != "succeeded":
         raise JobNotExtendable(f"an extension of job {job_id} is {side.status}; resume it, or wait until it ends")
@@ -181,6 +185,8 @@ def begin_power_test(session: Session, job_id: str) -> tuple[Job, list[int]]:
         raise JobNotTestable(f"job {job_id} has the model {job.settings['model']}, which has no power test")
     if job.status != "succeeded":
         raise JobNotTestable(f"job {job_id} is {job.status}; only a succeeded job can have a power test")
+    if reason := erased_texts(session, job):
+        raise JobNotTestable(reason)
     n_known = session.scalar(select(Encoding.n_known).where(Encoding.id == job.encoding_id)) or 0
     if n_known < MIN_KNOWN:
         raise JobNotTestable(
@@ -220,6 +226,13 @@ def unfinished_job(session: Session, corpus_id: str) -> str | None:
     side = select(SideRun.job_id).where(SideRun.job_id == Job.id, SideRun.status.in_(UNFINISHED))
     is_unfinished = or_(Job.status.in_(UNFINISHED), side.exists())
     return session.scalar(select(Job.id).where(Job.corpus_id == corpus_id, is_unfinished).limit(1))
+
+
+def erased_texts(session: Session, job: Job) -> str | None:
+    """Why nothing more can be computed for a job, if documents that it needs have been erased."""
+    was_part = (Document.corpus_id == job.corpus_id, Document.erased, is_part_of(job.corpus_version))
+    n_erased = session.scalar(select(func.count()).where(*was_part))
+    return f"{n_erased} documents of job {job.id} have been erased; submit a new job" if n_erased else None
 
 
 def find_job(session: Session, job_id: str) -> Job:

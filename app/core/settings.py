@@ -54,8 +54,16 @@ class Settings(BaseSettings):
     max_job_seconds: float = Field(default=1e6, gt=0)  # of work of one worker, by the forecast
     max_job_bytes: int = Field(default=2**35, ge=1)  # memory of a worker, by the forecast
 
-    max_upload_bytes: int = Field(default=2**30, ge=1)
-    max_document_bytes: int = Field(default=2**20, ge=1)
+    uploads_folder: Path | None = None  # default: in the data folder; where files lie while they are read
+    max_upload_bytes: int = Field(default=2**30, ge=1)  # as sent, and as unpacked
+    max_document_bytes: int = Field(default=2**20, ge=1)  # of a text, in UTF-8
+    max_line_bytes: int = Field(default=2**23, ge=1)  # of a line, a record over several lines, or a JSON object
+    max_fields_bytes: int = Field(default=2**16, ge=1)  # of all that a document has besides text, label and key
+    max_columns: int = Field(default=1_000, ge=1)
+    max_files: int = Field(default=1_000_000, ge=1)  # in a ZIP
+    max_cells: int = Field(default=20_000_000, ge=1)  # of a sheet, which is held in memory as a whole
+    max_document_tokens: int = Field(default=1_000_000, ge=1)  # of a ready bag of words
+    max_documents: int = Field(default=10_000_000, ge=1)  # of a corpus
     min_free_bytes: int = Field(default=2**28, ge=0)  # on the disk of an embedded database, and of encoded corpora
 
     @field_validator("database_url")
@@ -129,6 +137,13 @@ class Settings(BaseSettings):
     def encodings(self) -> Path:
         """Where a host keeps the encoded corpora that its workers use."""
         return (self.encodings_folder or self.data_folder / "encodings").absolute()
+
+    @property
+    def uploads(self) -> Path:
+        """Where files lie while they are read; they have no names there, and go with the process that reads them."""
+        folder = (self.uploads_folder or self.data_folder / "uploads").absolute()
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
 
     @property
     def broker_folder(self) -> Path:

@@ -84,6 +84,7 @@ def is_visible(corpus_id: Any) -> ColumnElement[bool]:
 
 
 IS_EMPTY = text("text = ''")  # of a document, in the letters that its index has
+IS_ERASED = text("erased")
 FOREVER = 2**31 - 1  # a version that no corpus comes to
 
 
@@ -111,6 +112,7 @@ class Document(Base):
         Index(None, "corpus_id", "id"),
         Index(None, "corpus_id", "until", "label"),  # counts read this one alone, and the next
         Index("ix_documents_empty", "corpus_id", "until", sqlite_where=IS_EMPTY, postgresql_where=IS_EMPTY),
+        Index("ix_documents_erased", "corpus_id", sqlite_where=IS_ERASED, postgresql_where=IS_ERASED),
     )
 
 

@@ -1,16 +1,17 @@
 """What holds for every request, whichever its route: its host, method, query, and the kind and size of its body."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cached_property
 from http import HTTPStatus
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, get_origin
 from urllib.parse import parse_qsl, quote
 
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import iter_route_contexts
+from pydantic import BaseModel
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import Response
@@ -32,7 +33,7 @@ class Operation(NamedTuple):
 
     path: re.Pattern[str]
     methods: frozenset[str]
-    query: tuple[str, ...] | None  # the names of its parameters; None for a page or file, which may get any
+    query: dict[str, bool] | None  # its parameters, and whether each may come again; None for a page, which takes any
     takes_json: bool
     max_body_bytes: int | None
 
@@ -47,7 +48,7 @@ def operations(routes: Sequence[BaseRoute]) -> list[Operation]:
             Operation(
                 path=route.path_regex,
                 methods=frozenset(methods | ({"HEAD"} if "GET" in methods else set())),
-                query=None if dependant is None else tuple(query_parameters(dependant)),
+                query=None if dependant is None else dict(query_parameters(dependant)),
                 takes_json=getattr(route, "body_field", None) is not None,
                 max_body_bytes=getattr(route, "max_body_size", None),
             )
@@ -55,9 +56,13 @@ def operations(routes: Sequence[BaseRoute]) -> list[Operation]:
     return found
 
 
-def query_parameters(dependant: Dependant) -> Iterator[str]:
-    """The names of the query parameters that a route and its dependencies take; each of them takes one value."""
-    yield from (parameter.alias for parameter in dependant.query_params)
+def query_parameters(dependant: Dependant) -> Iterator[tuple[str, bool]]:
+    """The names of the query parameters that a route and its dependencies take, and whether each takes many values."""
+    for parameter in dependant.query_params:
+        kind = parameter.field_info.annotation
+        of_model = kind.model_fields if isinstance(kind, type) and issubclass(kind, BaseModel) else None
+        for name, field in (of_model or {parameter.alias: parameter.field_info}).items():
+            yield name, get_origin(field.annotation) is list
     for inner in dependant.dependencies:
         yield from query_parameters(inner)
 
@@ -141,7 +146,7 @@ def check_query(operation: Operation, query: bytes) -> None:
         raise MalformedRequest(f"the query cannot be used: {faults[0]['reason']}", faults)
 
 
-def query_faults(known: Sequence[str], names: Sequence[str]) -> Iterator[dict[str, str]]:
+def query_faults(known: Mapping[str, bool], names: Sequence[str]) -> Iterator[dict[str, str]]:
     """What is wrong with the names of a query, each name once."""
     seen: set[str] = set()
     told: set[str] = set()
@@ -152,15 +157,15 @@ def query_faults(known: Sequence[str], names: Sequence[str]) -> Iterator[dict[st
         if name not in known:
             told.add(name)
             yield {"where": f"query.{quoted}", "reason": f"there is no parameter {quoted!r}{instead(known, quoted)}"}
-        elif name in seen:
+        elif name in seen and not known[name]:
             told.add(name)
             yield {"where": f"query.{quoted}", "reason": f"the parameter {quoted!r} is given more than once"}
         seen.add(name)
 
 
-def instead(known: Sequence[str], name: str) -> str:
+def instead(known: Iterable[str], name: str) -> str:
     """What could have been meant."""
-    near = get_close_matches(name, known, n=1)
+    near = get_close_matches(name, list(known), n=1)
     if near:
         return f"; did you mean {near[0]!r}?"
     return f"; the parameters are {', '.join(sorted(known))}" if known else "; this operation has none"

@@ -77,7 +77,7 @@ class Problem(BaseModel):
 
 
 class CorpusIn(RequestBody):
-    """A corpus to be created."""
+    """A corpus to be created, or its new name."""
 
     model_config = request_example(name="arXiv abstracts")
 
@@ -154,44 +154,11 @@ class CorpusDetail(CorpusCounts):
         **CORPUS,
         **COUNTS,
         categories=[{"name": name, "documents": 80} for name in KNOWN_CATEGORIES],
+        warnings=[],
     )
 
     categories: list[LabelCount]
-
-
-class LineError(BaseModel):
-    """A line that could not be used."""
-
-    model_config = ConfigDict(from_attributes=True)
-
-    line: int
-    reason: str
-
-
-class UploadOut(BaseModel):
-    """What happened to the lines of an upload."""
-
-    model_config = example(
-        accepted=1520,
-        labeled=0,
-        unlabeled=1520,
-        empty=1,
-        copies=37,
-        rejected=1,
-        errors=[{"line": 17, "reason": "the key 'paper-16' is already in the corpus"}],
-        ignored_fields=["year"],
-    )
-
-    accepted: int
-    labeled: int
-    unlabeled: int
-    empty: int
-    copies: int = Field(
-        description="Of the accepted documents, those whose text was there before, in the corpus or the upload."
-    )
-    rejected: int
-    errors: list[LineError] = Field(description="The first 1,000, by line.")
-    ignored_fields: list[str] = Field(description="Unknown fields, ignored.")
+    warnings: list[str] = Field(description="What is probably wrong with the labels, and what to do.")
 
 
 class HealthOut(BaseModel):

@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from app.core.tables import IS_EMPTY, Corpus, Document, TextBatch
+from app.core.tables import IS_CURRENT, IS_EMPTY, Corpus, Document, TextBatch
+from app.uploads.texts import read_texts
 
 MAX_KNOWN = 10_000  # corpora whose counts a process remembers
 
@@ -41,11 +43,11 @@ class KnownCounts:
 
 
 def count(session: Session, corpus_ids: Sequence[str]) -> dict[str, Counts]:
-    """Count the documents of corpora in indexes alone, and their texts batch by batch."""
+    """Count the documents of corpora in indexes alone, and their texts batch by batch, if none was taken out."""
     counts = dict.fromkeys(corpus_ids, Counts())
     if not corpus_ids:
         return counts
-    mine = Document.corpus_id.in_(corpus_ids)
+    mine = Document.corpus_id.in_(corpus_ids) & IS_CURRENT
     of_each = select(Document.corpus_id, func.count(), func.count(Document.label)).where(mine)
     for corpus_id, documents, labeled in session.execute(of_each.group_by(Document.corpus_id)):
         counts[corpus_id] = Counts(documents, labeled, documents - labeled)
@@ -56,6 +58,11 @@ def count(session: Session, corpus_ids: Sequence[str]) -> dict[str, Counts]:
     of_mine = texts_of_each.where(TextBatch.corpus_id.in_(corpus_ids)).group_by(TextBatch.corpus_id)
     for corpus_id, copies, texts in session.execute(of_mine):
         counts[corpus_id] = counts[corpus_id]._replace(copies=int(copies), distinct_texts=int(texts))
+    for corpus_id, found in counts.items():
+        if found.documents > found.empty and found.distinct_texts == 0:  # a correction has taken texts out
+            texts = read_texts(session, corpus_id)
+            distinct = np.unique(texts).size
+            counts[corpus_id] = found._replace(copies=texts.size - distinct, distinct_texts=distinct)
     return counts
 
 
@@ -63,7 +70,7 @@ def count_labels(session: Session, corpus_id: str) -> list[tuple[str, int]]:
     """The known categories of a corpus by name, and how many documents bear each as their label."""
     counts = (
         select(Document.label, func.count())
-        .where(Document.corpus_id == corpus_id, Document.label.is_not(None))
+        .where(Document.corpus_id == corpus_id, IS_CURRENT, Document.label.is_not(None))
         .group_by(Document.label)
     )
     return sorted((name or "", n_documents) for name, n_documents in session.execute(counts))

@@ -1,19 +1,19 @@
-"""Uploads: bytes to rows, batch by batch, with a reason for every line that cannot be used.
+"""Uploads: a file that is here as a whole becomes rows, and rows become documents, batch by batch.
 
-The event loop takes bytes in and sees to it that things happen one after the other. Lines are read in one thread
-for all uploads, since they share one interpreter, and written in a few, so that no other request waits for a
-thread however many uploads there are. Only a few uploads at a time hold more than a piece, a line and a batch that
-is not full: none of these waits for its client.
+The event loop sees to it that things happen one after the other. Files are looked at and read in one thread for all
+uploads, since they share one interpreter, and written in a few, so that no other request waits for a thread however
+many uploads there are. Only a few uploads at a time hold a batch.
 """
 
 import asyncio
 import logging
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from anyio import CapacityLimiter, to_thread
 from anyio.lowlevel import RunVar
@@ -25,50 +25,66 @@ from app.core.errors import (
     NothingAccepted,
     ServiceError,
     StorageFull,
-    UploadTooLarge,
+    UploadAborted,
 )
-from app.uploads.rows import BadLine, LineReader, Row
-from app.uploads.store import Batch, Store
+from app.uploads.formats.reading import Reading
+from app.uploads.rows import BadLine, Row
+from app.uploads.store import Batch, Store, Written
 
 logger = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
+OnError = Literal["skip", "abort"]
 
 MAX_ERRORS = 1_000  # told one by one; all are counted
-PIECE = 2**16  # bytes that are read at once, whatever a client sends
-AT_WORK = 4  # uploads whose lines are being read and written
+MAX_LABELS = 100_000  # whose documents are counted
+AT_WORK = 4  # uploads whose rows are being read and written
 READING_THREADS, WRITING_THREADS = 1, 4
 PATIENCE_SECONDS, PAUSE_SECONDS = 60.0, 0.5  # how long an upload waits for a database, and how often it asks
 
 working: RunVar[CapacityLimiter] = RunVar("working")
-reading: RunVar[CapacityLimiter] = RunVar("reading")
-writing: RunVar[CapacityLimiter] = RunVar("writing")
+reading_threads: RunVar[CapacityLimiter] = RunVar("reading threads")
+writing_threads: RunVar[CapacityLimiter] = RunVar("writing threads")
 
 
 @dataclass
 class Report:
-    """What became of an upload's lines."""
+    """What became of an upload's rows, or would become of them."""
 
+    added: int = 0
+    replaced: int = 0  # documents that changed
+    unchanged: int = 0  # rows that were in the corpus before, just as they are
     labeled: int = 0
     unlabeled: int = 0
-    empty: int = 0  # of the accepted documents, those without text
-    copies: int = 0  # of the accepted documents, those whose text was there before
+    empty: int = 0  # of the accepted rows, those without text
+    copies: int = 0  # of the added and replaced ones, those whose text was there before
     rejected: int = 0
     errors: list[BadLine] = field(default_factory=list)
-    ignored_fields: list[str] = field(default_factory=list)
+    labels: Counter[str] = field(default_factory=Counter)  # of the accepted rows, the first MAX_LABELS
 
     @property
     def accepted(self) -> int:
-        """Documents that are in the corpus now."""
-        return self.labeled + self.unlabeled
+        """Rows whose documents are in the corpus now."""
+        return self.added + self.replaced + self.unchanged
 
-    def add(self, rows: list[Row], bad_lines: list[BadLine], n_copies: int = 0) -> None:
+    def add(self, written: Written, bad_lines: list[BadLine]) -> None:
         """Count a batch."""
-        n_labeled = sum(row.label is not None for row in rows)
+        self.added += len(written.added)
+        self.replaced += len(written.replaced)
+        self.unchanged += len(written.unchanged)
+        rows = [*written.added, *written.replaced, *written.unchanged]
+        labels = Counter(row.label for row in rows if row.label is not None)
+        n_labeled = labels.total()
+        if len(self.labels) < MAX_LABELS:
+            self.labels += labels
         self.labeled += n_labeled
         self.unlabeled += len(rows) - n_labeled
         self.empty += sum(not row.text for row in rows)
-        self.copies += n_copies
+        self.copies += written.n_copies
+        self.refuse([*bad_lines, *written.refused])
+
+    def refuse(self, bad_lines: list[BadLine]) -> None:
+        """Count lines that cannot be used."""
         self.rejected += len(bad_lines)
         self.errors += sorted(bad_lines)[: MAX_ERRORS - len(self.errors)]
 
@@ -77,12 +93,29 @@ class Report:
         """What a refusal says of the lines before it."""
         return {"accepted": self.accepted, "rejected": self.rejected}
 
+    @property
+    def faults(self) -> list[dict[str, str]]:
+        """The errors as a refusal tells them."""
+        return [{"where": f"line {line}", "reason": reason} for line, reason in self.errors]
+
+    def warnings(self) -> list[str]:
+        """What a reader should know besides the numbers."""
+        found = []
+        if self.unchanged and not self.added and not self.replaced:
+            found.append("all of this was in the corpus before, just as it is: the upload has changed nothing")
+        elif self.unchanged:
+            rows = "1 row was" if self.unchanged == 1 else f"{self.unchanged} rows were"
+            found.append(f"{rows} in the corpus before, just as they are, and change nothing")
+        if self.rejected > self.accepted:
+            found.append(f"most rows were refused, {self.rejected} of {self.rejected + self.accepted}: see the errors")
+        return found
+
     @contextmanager
     def told(self) -> Iterator[None]:
         """Whatever breaks the upload off says how much of it is stored; of a corpus that is gone, nothing is."""
         try:
             yield
-        except CorpusNotFound:
+        except (CorpusNotFound, NothingAccepted, UploadAborted):
             raise
         except ServiceError as error:
             stored = "1 document is" if self.accepted == 1 else f"{self.accepted} documents are"
@@ -97,87 +130,82 @@ class Report:
             return
         if not self.rejected:
             raise NothingAccepted("the upload is empty: it contains no document", members=self.counts)
-        errors = [{"where": f"line {line}", "reason": reason} for line, reason in self.errors]
-        raise NothingAccepted(f"none of the {self.rejected} lines could be used", errors, self.counts)
+        reason = f"none of the {self.rejected} lines could be used"
+        raise NothingAccepted(reason, self.faults, self.counts)
+
+    def check_all(self) -> None:
+        """Raise UploadAborted, with the reasons, if one line cannot be used."""
+        if self.rejected:
+            lines = "1 line" if self.rejected == 1 else f"{self.rejected} lines"
+            reason = f"{lines} of the upload cannot be used, so nothing is stored (on_error=abort)"
+            raise UploadAborted(reason, self.faults, {"accepted": 0, "rejected": self.rejected})
 
 
-async def receive(
-    chunks: AsyncIterable[bytes], reader: LineReader, store: Store, max_bytes: int, report: Report
-) -> None:
-    """Store the rows of an upload as documents of a corpus, in short transactions while it comes in.
+async def read(work: Callable[[], Result]) -> Result:
+    """What the work returns, in the one thread that reads files."""
+    return await to_thread.run_sync(work, limiter=limiter(reading_threads, READING_THREADS))
 
-    Holds one batch, one piece and one line at most. Raises MalformedRequest for a CSV file without a usable header,
-    UploadTooLarge past `max_bytes` (what came before stays), CorpusNotFound, IdempotencyKeyReused for lines unlike
-    those that came before under the key, DatabaseUnavailable and StorageFull.
+
+async def check(reading: Reading, store: Store) -> Report:
+    """What would become of an upload, without a write. Raises CorpusNotFound, DatabaseUnavailable.
+
+    Of keys that come again within the upload the later rows are refused, unless they say the same.
     """
-    batch, bytes_left = Batch(), max_bytes
-    async for piece in pieces(chunks):
-        batch = await take(reader.feed(piece[:bytes_left]), batch, store, report)
-        bytes_left -= len(piece)
-        if bytes_left < 0:
-            await take(iter(()), batch, store, report, is_last=True)
-            raise UploadTooLarge(f"the upload is larger than {max_bytes} bytes")
-    await take(reader.end(), batch, store, report, is_last=True)
-    report.ignored_fields = list(reader.ignored)
+    report = Report()
+    await through(reading, store, store.compare, report)
+    pairs, n_same = await read(store.first_lines.again)
+    report.added -= n_same
+    report.unchanged += n_same
+    if store.on_conflict == "replace":
+        report.added, report.replaced = report.added - len(pairs), report.replaced + len(pairs)
+        return report
+    again = [BadLine(line, f"the key of line {first} comes again, with something else") for line, first in pairs]
+    report.added -= len(again)
+    report.refuse(again)
+    report.errors.sort()
+    return report
 
 
-async def pass_by(chunks: AsyncIterable[bytes], max_bytes: int) -> None:
-    """Read an upload that is not to be stored. Raises UploadTooLarge."""
-    bytes_left = max_bytes
-    async for chunk in chunks:
-        bytes_left -= len(chunk)
-        if bytes_left < 0:
-            raise UploadTooLarge(f"the upload is larger than {max_bytes} bytes")
+async def receive(reading: Reading, store: Store, report: Report) -> None:
+    """Store the rows of an upload as documents of a corpus, in short transactions.
+
+    Holds one batch at most. Raises CorpusNotFound, UploadTooLarge for more documents than a corpus may have,
+    DatabaseUnavailable and StorageFull; what was stored before stays.
+    """
+    await through(reading, store, store.write, report)
 
 
-async def pieces(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
-    """The chunks, the long ones cut."""
-    async for chunk in chunks:
-        for start in range(0, len(chunk), PIECE):
-            yield chunk[start : start + PIECE]
+async def through(reading: Reading, store: Store, work: Callable[[Batch], Written], report: Report) -> None:
+    """Take the rows through the work, batch by batch, and report what becomes of them."""
+    rows = reading.rows()
+    while True:
+        async with limiter(working, AT_WORK):
+            batch = await read(partial(next_batch, rows, store))
+            if not batch.rows and not batch.bad_lines:
+                return
+            written = await patiently(partial(work, batch))
+            report.add(written, batch.bad_lines)
 
 
-async def take(
-    found: Iterator[Row | BadLine], batch: Batch, store: Store, report: Report, is_last: bool = False
-) -> Batch:
-    """Add what a reader finds to the batch, and write all that are full, or all; returns the one that is not."""
-    until = monotonic() + PATIENCE_SECONDS
-    async with limiter(working, AT_WORK):
-        read = partial(filled, found, batch)
-        *full, rest = await to_thread.run_sync(read, limiter=limiter(reading, READING_THREADS))
-        for each in [*full, rest] if is_last else full:
-            await write(each, store, report, until)
-    return rest
+def next_batch(rows: Iterator[Row | BadLine], store: Store) -> Batch:
+    """The next rows, each under a key; none at the end."""
+    batch = Batch()
+    for found in rows:
+        batch.add(found)
+        if batch.is_full:
+            break
+    return store.named(batch)
 
 
-def filled(found: Iterator[Row | BadLine], batch: Batch) -> list[Batch]:
-    """The batch and those that follow it, with all that is found; only the last one has room left."""
-    batches = [batch]
-    for each in found:
-        batches[-1].add(each)
-        if batches[-1].is_full:
-            batches.append(Batch())
-    return batches
-
-
-async def write(batch: Batch, store: Store, report: Report, until: float) -> None:
-    """Store the batch, and report it. Raises CorpusNotFound, DatabaseUnavailable, StorageFull."""
-    if batch.rows:
-        written = await patiently(partial(store.write, batch), until)
-        report.add(written.stored, batch.bad_lines + written.refused, written.n_copies)
-    else:
-        report.add([], batch.bad_lines)
-
-
-async def patiently(work: Callable[[], Result], until: float | None = None) -> Result:
+async def patiently(work: Callable[[], Result]) -> Result:
     """What the work in a thread returns; it is tried again for a while if the database is locked or away.
 
     Raises DatabaseUnavailable, or StorageFull, for which waiting is no help.
     """
-    until = monotonic() + PATIENCE_SECONDS if until is None else until
+    until = monotonic() + PATIENCE_SECONDS
     while True:
         try:
-            return await to_thread.run_sync(work, limiter=limiter(writing, WRITING_THREADS))
+            return await to_thread.run_sync(work, limiter=limiter(writing_threads, WRITING_THREADS))
         except AWAY as error:
             if is_disk_full(error):
                 reason = "the database could not write: its disk is full; delete what is not needed, or free some space"

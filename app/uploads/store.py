@@ -1,21 +1,25 @@
 """The writing side of an upload: batches of rows become documents, in short transactions."""
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import func, insert, select, update
+import numpy as np
+from sqlalchemy import delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from app.core.db import Database, insert_missing
-from app.core.errors import CorpusNotFound, IdempotencyKeyReused
-from app.core.idempotency import touch
-from app.core.tables import Corpus, Document, TextBatch
-from app.uploads.rows import BadLine, Row
-from app.uploads.texts import RememberedTexts, batch_of, count_copies, digests_of
+from app.core.errors import CorpusNotFound, UploadTooLarge
+from app.core.tables import FOREVER, IS_CURRENT, Corpus, Document, TextBatch
+from app.uploads.keys import DerivedKeys, FirstLines
+from app.uploads.rows import BadLine, Row, shortened
+from app.uploads.texts import RememberedTexts, batch_of, digests_of, forget_texts, merged, note_again
 
-BATCH_ROWS = 1_000
-BATCH_BYTES = 2**19  # of memory; a character beyond ASCII may make each of its text take four
+BATCH_ROWS = 2_000
+BATCH_BYTES = 2**20  # of memory; a character beyond ASCII may make each of its text take four
+
+OnConflict = Literal["refuse", "replace"]
 
 
 @dataclass
@@ -35,88 +39,135 @@ class Batch:
         """Take what a reader found."""
         if isinstance(found, Row):
             self.rows.append(found)
-            self.n_bytes += size(found.text) + size(found.key or "") + size(found.label or "")
+            self.n_bytes += size(found.text) + size(found.key or "")
         else:
             self.bad_lines.append(found)
 
 
 def size(value: str) -> int:
-    """Bytes of memory that a field takes at most."""
+    """Bytes of memory that a value takes at most."""
     return len(value) if value.isascii() else 4 * len(value)
 
 
-class Written(NamedTuple):
-    """What became of a batch's rows."""
+@dataclass
+class Written:
+    """What became of a batch's rows, or would become of them."""
 
-    version: int  # of the corpus, if any row was stored
-    stored: list[Row]  # each under its key
-    refused: list[BadLine]  # rows whose key is taken
+    version: int = 0  # of the corpus, if any row was stored
+    added: list[Row] = field(default_factory=list)  # each under its key
+    replaced: list[Row] = field(default_factory=list)  # in the place of others
+    unchanged: list[Row] = field(default_factory=list)  # that were there before, just as they are
+    refused: list[BadLine] = field(default_factory=list)  # rows whose key is taken
     n_copies: int = 0  # of the stored ones, those whose text was there before
+
+    @property
+    def stored(self) -> list[Row]:
+        """The rows that changed the corpus."""
+        return self.added + self.replaced
+
+
+class Current(NamedTuple):
+    """A document as the corpus has it now."""
+
+    id: int
+    version: int
+    key: str
+    text: str
+    label: str | None
+    fields: dict[str, Any] | None
+    is_counts: bool
+
+    def is_like(self, row: Row) -> bool:
+        """Whether it says what the row says."""
+        return (self.text, self.label, self.fields, self.is_counts) == (row.text, row.label, row.fields, row.is_counts)
+
+
+CURRENT = tuple(getattr(Document, name) for name in Current._fields)
 
 
 class Store:
-    """Writes the batches of one upload; under an idempotency key, only lines that are not here yet.
-
-    `upload_id` is the row of the key. A batch is written as a whole or not at all, and an upload that is
-    sent again falls into the same batches: so documents without a key get the numbers they would have got.
-    """
+    """Writes the batches of one upload: each as a whole or not at all, and again if nobody knows whether it was."""
 
     def __init__(
         self,
         database: Database,
         corpus_id: str,
-        upload_id: int | None = None,
+        on_conflict: OnConflict = "refuse",
+        max_documents: int = FOREVER,
         check_room: Callable[[], None] = lambda: None,
         remembered: RememberedTexts | None = None,
     ) -> None:
         """`check_room` raises StorageFull if nothing more may be written; `remembered` is for all uploads."""
         self.database = database
-        self.check_room = check_room
         self.corpus_id = corpus_id
-        self.upload_id = upload_id
-        self.n_documents = 0  # of the corpus, up to `last_id`
-        self.last_id = 0
+        self.on_conflict = on_conflict
+        self.max_documents = max_documents
+        self.check_room = check_room
+        self.keys = DerivedKeys()
+        self.first_lines = FirstLines()
         self.remembered = remembered or RememberedTexts()
         self.texts = self.remembered.of(corpus_id)
-        self.versions: set[int] = set()  # of batches that were here already, and whose copies are counted
+        self.n_documents = 0
+        self.has_taken_texts_out = False
+        self.versions: list[int] = []  # of the corpus, that this upload made
         self.unsure: Written | None = None  # of a batch whose transaction failed, perhaps after its commit
 
+    def anew(self) -> "Store":
+        """A store of the same corpus to which the upload's rows come from the first one on again."""
+        again = Store(
+            self.database, self.corpus_id, self.on_conflict, self.max_documents, self.check_room, self.remembered
+        )
+        again.n_documents = self.n_documents
+        return again
+
     def look(self) -> None:
-        """Count what the corpus holds, while nobody waits for it. Raises CorpusNotFound."""
+        """See that the corpus is there, and know its texts, while nobody waits for it. Raises CorpusNotFound."""
         self.check_room()
         with self.database.readers.begin() as session:
             found = session.get(Corpus, self.corpus_id)
             if found is None or found.deleted_at is not None:
                 raise CorpusNotFound(f"there is no corpus {self.corpus_id}")
-            self.count(session)
+            mine = (Document.corpus_id == self.corpus_id, IS_CURRENT)
+            self.n_documents = session.scalar(select(func.count()).where(*mine)) or 0
+            self.texts = self.texts.with_newer(session, self.corpus_id)
+
+    def named(self, batch: Batch) -> Batch:
+        """The batch with a key for each row. Its turn comes once, in the order of the file."""
+        batch.rows = self.keys.named(batch.rows)
+        self.first_lines.note(batch.rows)
+        return batch
+
+    def compare(self, batch: Batch) -> Written:
+        """What would become of the batch, named before, if it were alone in its upload; nothing is written."""
+        with self.database.readers.begin() as session:
+            found = self.current(session, batch.rows)
+        written = Written()
+        for row in batch.rows:
+            self.sort_in(row, found.get(str(row.key)), written)
+        return written
 
     def write(self, batch: Batch) -> Written:
-        """Store the batch's rows in one transaction, all but those whose key is taken. Raises CorpusNotFound.
+        """Store the batch, named before, in one transaction. Raises CorpusNotFound, StorageFull, UploadTooLarge.
 
         The corpus row is locked, so what is found here stays true until the commit, whoever else uploads. If the
         transaction fails it may be tried again, also when nobody knows whether its commit came through.
         """
         if not batch.rows:
-            return Written(0, [], [])
+            return Written()
         self.check_room()
         with self.database.sessions.begin() as session:
-            is_open = self.upload_id is None or touch(session, self.upload_id)
             version = self.lock(session) + 1
-            here, versions = self.already_here(session, batch.rows)
-            n_copies = count_copies(session, self.corpus_id, sorted(versions - self.versions)) if here else 0
             if self.unsure is None or not self.is_stored(session, self.unsure):
-                self.count(session)
-                self.unsure = self.insert(session, without(batch.rows, here), version)
+                self.know_texts(session, version - 1)
+                self.unsure = self.put(session, batch.rows, version)
                 if self.unsure.stored:
-                    if not is_open:
-                        raise IdempotencyKeyReused(
-                            "meanwhile an upload under this key, with another body, has been completed"
-                        )
                     session.execute(update(Corpus).where(Corpus.id == self.corpus_id).values(version=version))
             written = self.unsure
         self.unsure = None
-        self.versions |= versions
-        return written._replace(stored=written.stored + here, n_copies=written.n_copies + n_copies)
+        self.n_documents += len(written.added)
+        if written.stored:
+            self.versions.append(written.version)
+        return written
 
     def lock(self, session: Session) -> int:
         """Lock the corpus; returns its version."""
@@ -126,64 +177,91 @@ class Store:
             raise CorpusNotFound(f"there is no corpus {self.corpus_id}")
         return version
 
-    def count(self, session: Session) -> None:
-        """Count the documents and know the texts that came since the last look.
-
-        Ids ascend with the versions of a corpus.
-        """
-        newer = (Document.corpus_id == self.corpus_id, Document.id > self.last_id)
-        n_documents, last_id = session.execute(select(func.count(), func.max(Document.id)).where(*newer)).one()
-        self.n_documents += n_documents
-        self.last_id = last_id or self.last_id
-        self.texts = self.texts.with_newer(session, self.corpus_id)
-        self.remembered.keep(self.corpus_id, self.texts)
+    def know_texts(self, session: Session, version: int) -> None:
+        """Know the texts that the corpus has; once this upload has taken some out, nobody notes them for a while."""
+        if not self.has_taken_texts_out:
+            note_again(session, self.corpus_id, version)
+            self.texts = self.texts.with_newer(session, self.corpus_id)
+            self.remembered.keep(self.corpus_id, self.texts)
 
     def is_stored(self, session: Session, written: Written) -> bool:
-        """Whether what was written before a commit that failed is in the corpus after all.
+        """Whether what was written before a commit that failed is in the corpus after all."""
+        keys = [row.key for row in written.stored]
+        mine = (Document.corpus_id == self.corpus_id, IS_CURRENT, Document.version == written.version)
+        found = session.scalar(select(func.count()).where(*mine, Document.key.in_(keys))) if keys else 0
+        return bool(keys) and found == len(keys)
 
-        Under an idempotency key it need not be known: the lines that are here tell.
-        """
-        if self.upload_id is not None:
-            return False
-        mine = (Document.corpus_id == self.corpus_id, Document.id > self.last_id, Document.version == written.version)
-        found = set(session.scalars(select(Document.key).where(*mine)))
-        return bool(found) and found == {row.key for row in written.stored}
+    def put(self, session: Session, rows: Sequence[Row], version: int) -> Written:
+        """Insert the rows under a new version of the corpus, or see that they are there."""
+        written, texts = Written(version), []
+        for turn in turns(rows):
+            keys = self.insert(session, turn, version)
+            written.added += [row for row in turn if row.key in keys]
+            texts += [row.text for row in turn if row.key in keys]
+            if left := [row for row in turn if row.key not in keys]:
+                found = self.current(session, left)
+                before = len(written.replaced)
+                for row in left:
+                    self.sort_in(row, found[str(row.key)], written)
+                if replacing := written.replaced[before:]:
+                    texts += self.replace(session, replacing, found, version)
+        if self.n_documents + len(written.added) > self.max_documents:
+            raise UploadTooLarge(f"the corpus would have more than {self.max_documents} documents (MAX_DOCUMENTS)")
+        written.n_copies = self.note_texts(session, texts, version)
+        return written
 
-    def already_here(self, session: Session, rows: list[Row]) -> tuple[list[Row], set[int]]:
-        """The rows that an earlier try of this upload has stored, and the versions they came in.
+    def sort_in(self, row: Row, current: Current | None, written: Written) -> None:
+        """Put a row with what becomes of it."""
+        if current is None:
+            written.added.append(row)
+        elif current.is_like(row):
+            written.unchanged.append(row)
+        elif self.on_conflict == "replace":
+            written.replaced.append(row)
+        else:
+            written.refused.append(BadLine(row.line, self.conflict(row, current)))
 
-        Raises IdempotencyKeyReused.
-        """
-        if self.upload_id is None:
-            return [], set()
-        columns = select(Document.version, Document.line, Document.text, Document.label, Document.key)
-        lines = Document.line.between(rows[0].line, rows[-1].line)
-        stored = session.execute(columns.where(Document.upload_id == self.upload_id, lines)).all()
-        by_line = {line: tuple(fields) for _, line, *fields in stored}
-        here = [row for row in rows if row.line in by_line]
-        for row in here:
-            *_, key = first = by_line[row.line]
-            if first != (row.text, row.label, row.key or key):
-                raise IdempotencyKeyReused(f"line {row.line} differs from the one that was sent before under this key")
-        return here, {document.version for document in stored}
+    def conflict(self, row: Row, current: Current) -> str:
+        """Why a row cannot be stored beside the document that has its key."""
+        first = self.first_lines.of(str(row.key))
+        if first is not None and first != row.line:
+            where = f"the key {shortened(str(row.key))} of line {first} comes again"
+        else:
+            where = f"the key {shortened(str(row.key))} is already in the corpus"
+        return f"{where}, with {difference(row, current)}; on_conflict=replace puts the later row in its place"
 
-    def insert(self, session: Session, rows: list[Row], version: int) -> Written:
-        """Insert the rows under a new version of the corpus, each whose key is free or given by number."""
-        named = Named(rows, self.n_documents)
-        stored: list[Row] = []
-        while named.rows:
-            keys = insert_missing(session, Document, [self.values(row, version) for row in named.rows], "key")
-            stored += [row for row in named.rows if row.key in keys]
-            named.keep([row for row in named.rows if row.key not in keys])
-        return Written(version, stored, named.refused, self.insert_texts(session, stored, version))
+    def current(self, session: Session, rows: Sequence[Row]) -> dict[str, Current]:
+        """The documents of the corpus that have the keys of some rows, by key."""
+        mine = (Document.corpus_id == self.corpus_id, IS_CURRENT, Document.key.in_([row.key for row in rows]))
+        return {found.key: Current(*found) for found in session.execute(select(*CURRENT).where(*mine))}
 
-    def insert_texts(self, session: Session, rows: list[Row], version: int) -> int:
-        """Insert what texts the rows brought; returns how many of them have a text that was there before."""
-        texts = digests_of(row.text for row in rows)
-        new = self.texts.new_among(texts)
-        if texts.size:
-            session.connection().execute(insert(TextBatch), batch_of(self.corpus_id, version, texts, new))
-        return texts.size - new.size
+    def insert(self, session: Session, rows: Sequence[Row], version: int) -> set[str]:
+        """Insert those rows whose key is free; returns their keys."""
+        return insert_missing(session, Document, [self.values(row, version) for row in rows], "key")
+
+    def replace(self, session: Session, rows: list[Row], found: dict[str, Current], version: int) -> list[str]:
+        """Put rows in the place of the documents that have their keys; returns the texts that are new by that."""
+        old = [found[str(row.key)] for row in rows]
+        session.execute(delete(Document).where(Document.id.in_([each.id for each in old if each.version == version])))
+        replaced = Document.id.in_([each.id for each in old if each.version < version])
+        session.execute(
+            update(Document).where(replaced).values(until=version).execution_options(synchronize_session=False)
+        )
+        self.insert(session, rows, version)
+        changed = [row.text for row, each in zip(rows, old, strict=True) if row.text != each.text]
+        self.has_taken_texts_out = self.has_taken_texts_out or bool(changed)
+        return changed
+
+    def note_texts(self, session: Session, texts: Sequence[str], version: int) -> int:
+        """Note what texts the rows brought; returns how many of them were there before."""
+        digests = digests_of(texts)
+        new = self.texts.new_among(digests)
+        if self.has_taken_texts_out:
+            forget_texts(session, self.corpus_id)
+            self.texts = self.texts._replace(runs=merged((*self.texts.runs, new)) if new.size else self.texts.runs)
+        elif digests.size:
+            session.connection().execute(insert(TextBatch), batch_of(self.corpus_id, version, digests, np.asarray(new)))
+        return digests.size - new.size
 
     def values(self, row: Row, version: int) -> dict[str, object]:
         """The row as a document of the corpus."""
@@ -192,72 +270,41 @@ class Store:
             "version": version,
             "key": row.key,
             "text": row.text,
+            "is_counts": row.is_counts,
             "label": row.label,
-            "upload_id": self.upload_id,
-            "line": None if self.upload_id is None else row.line,
+            "fields": None if row.fields is None else json.dumps(row.fields, ensure_ascii=False),
         }
 
-
-class Named:
-    """Rows of a batch, each under a key of its own: the one it came with, or its number in the corpus.
-
-    It depends on nothing but the rows and how many documents there were before them, so that a batch which
-    is written again gives the same keys.
-    """
-
-    def __init__(self, rows: Sequence[Row], n_documents: int) -> None:
-        self.given: set[str] = set()
-        self.refused: list[BadLine] = []
-        self.number = n_documents
-        self.gap = 0
-        self.rows = list(self.named(list(self.first_of_each(rows))))
-
-    def first_of_each(self, rows: Sequence[Row]) -> Iterator[Row]:
-        """The rows but for those whose key has come before."""
-        for row in rows:
-            if row.key is None:
-                yield row
-            elif row.key in self.given:
-                self.refuse(row)
-            else:
-                self.given.add(row.key)
-                yield row
-
-    def named(self, rows: Sequence[Row]) -> Iterator[Row]:
-        """The rows, those without a key under their number; a number that came as a key is passed over."""
-        for row in rows:
-            self.number += 1
-            if row.key is not None:
-                yield row
-                continue
-            while f"document-{self.number}" in self.given:
-                self.number += 1
-            yield row._replace(key=f"document-{self.number}")
-
-    def keep(self, rows: Sequence[Row]) -> None:
-        """Keep the rows whose keys turned out to be taken: under later numbers, or refused.
-
-        The gap to the next number doubles each time: somebody may have taken a million of them as keys.
-        """
-        for row in rows:
-            if row.key in self.given:
-                self.refuse(row)
-        numbered = [row._replace(key=None) for row in rows if row.key not in self.given]
-        self.number += self.gap
-        self.gap = 2 * self.gap + len(numbered)
-        self.rows = list(self.named(numbered))
-
-    def refuse(self, row: Row) -> None:
-        """Make a bad line of a row whose key is taken."""
-        self.refused.append(BadLine(row.line, f"the key {shortened(row.key or '')} is already in the corpus"))
+    def take_back(self) -> None:
+        """Take out what this upload has added, for all versions to come."""
+        mine = Document.corpus_id == self.corpus_id
+        with self.database.sessions.begin() as session:
+            version = self.lock(session) + 1
+            taken = update(Document).where(mine, IS_CURRENT, Document.version.in_(self.versions))
+            session.execute(taken.values(until=version).execution_options(synchronize_session=False))
+            forget_texts(session, self.corpus_id)
+            session.execute(update(Corpus).where(Corpus.id == self.corpus_id).values(version=version))
 
 
-def without(rows: Sequence[Row], others: Sequence[Row]) -> list[Row]:
-    """The rows that are not among the others, by their lines."""
-    lines = {row.line for row in others}
-    return [row for row in rows if row.line not in lines]
+def turns(rows: Sequence[Row]) -> Iterator[list[Row]]:
+    """The rows, in portions whose keys are all different: a key that comes again has its turn after the first."""
+    left = list(rows)
+    while left:
+        first: dict[str | None, Row] = {}
+        again = [row for row in left if first.setdefault(row.key, row) is not row]
+        yield list(first.values())
+        left = again
 
 
-def shortened(key: str) -> str:
-    """A key as it is quoted in a reason."""
-    return repr(key if len(key) <= 50 else key[:49] + "…")
+def difference(row: Row, current: Current) -> str:
+    """In what a row differs from a document with its key."""
+    if (row.text, row.is_counts) != (current.text, current.is_counts):
+        return "another text"
+    if row.label != current.label:
+        return f"the label {named(row.label)} instead of {named(current.label)}"
+    return "other fields"
+
+
+def named(label: str | None) -> str:
+    """A label as a reason tells it."""
+    return "none" if label is None else shortened(label)

@@ -2,25 +2,27 @@
 
 Digests come in no order, so that an index over them dirties a page for nearly every document: it costs SQLite about
 as much as all else that an upload writes. Instead, each batch leaves the digests of the texts that were new with it in
-one row, and a process remembers those of the corpora that it writes to.
+one row, and a process remembers those of the corpora that it writes to. Once texts have been taken out again, the rows
+are gone, until somebody writes one for all texts that are left.
 """
 
 import hashlib
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import func, select
+from sqlalchemy import delete, func, insert, select
 from sqlalchemy.orm import Session
 
-from app.core.tables import TextBatch
+from app.core.tables import IS_CURRENT, Document, TextBatch
 
 DIGEST_BYTES = 8  # of a million texts, two share a digest with a chance of 1 in 37 million
 DIGEST_TYPE = "<u8"
 WHITE_SPACE = b"\t\n\v\f\r\x1c\x1d\x1e\x1f"  # of ASCII, as str.split() has it
 BLANKS = bytes.maketrans(WHITE_SPACE, b" " * len(WHITE_SPACE))
+TEXTS_AT_ONCE = 1_000
 MAX_KNOWN, MAX_CORPORA = 4_000_000, 100  # digests that a process remembers, and corpora that it remembers them of
 
 Digests = NDArray[np.uint64]
@@ -29,6 +31,7 @@ Digests = NDArray[np.uint64]
 class KnownTexts(NamedTuple):
     """The distinct texts of a corpus up to a version."""
 
+    first: int | None = None  # the version of the first batch they come from: another one begins anew
     version: int = 0
     runs: tuple[Digests, ...] = ()  # each ascending, and more than twice as long as the next: so there are few
 
@@ -46,14 +49,17 @@ class KnownTexts(NamedTuple):
         return digests
 
     def with_newer(self, session: Session, corpus_id: str) -> "KnownTexts":
-        """These texts, and those that batches have brought since."""
-        newer = select(TextBatch.version, TextBatch.digests).where(
-            TextBatch.corpus_id == corpus_id, TextBatch.version > self.version
-        )
+        """These texts, and those that batches have brought since; all of them anew after a correction of texts."""
+        mine = TextBatch.corpus_id == corpus_id
+        first = session.scalar(select(func.min(TextBatch.version)).where(mine))
+        known = self if first == self.first else KnownTexts(first)
+        newer = select(TextBatch.version, TextBatch.digests).where(mine, TextBatch.version > known.version)
         batches = session.execute(newer.order_by(TextBatch.version)).all()
-        digests = np.frombuffer(b"".join(batch.digests for batch in batches), DIGEST_TYPE)
-        version = batches[-1].version if batches else self.version
-        return KnownTexts(version, merged((*self.runs, np.sort(digests))) if digests.size else self.runs)
+        if not batches:
+            return known
+        digests = np.sort(np.frombuffer(b"".join(batch.digests for batch in batches), DIGEST_TYPE))
+        runs = merged((*known.runs, digests)) if digests.size else known.runs
+        return KnownTexts(first, batches[-1].version, runs)
 
 
 def merged(runs: tuple[Digests, ...]) -> tuple[Digests, ...]:
@@ -99,10 +105,25 @@ def digest_of(text: str) -> bytes:
     return hashlib.blake2b(plain, digest_size=DIGEST_BYTES).digest()
 
 
-def count_copies(session: Session, corpus_id: str, versions: Sequence[int]) -> int:
-    """How many documents came in these versions of a corpus with a text that was there before."""
-    batches = select(func.sum(TextBatch.n_copies)).where(TextBatch.corpus_id == corpus_id)
-    return int(session.scalar(batches.where(TextBatch.version.in_(versions))) or 0)
+def read_texts(session: Session, corpus_id: str) -> Digests:
+    """The digests of all texts that are in a corpus now, ascending; read from its documents, a few at a time."""
+    current = select(Document.text).where(Document.corpus_id == corpus_id, IS_CURRENT, Document.text != "")
+    with session.execute(current.execution_options(yield_per=TEXTS_AT_ONCE)) as rows:
+        found = [digests_of(texts) for texts in rows.scalars().partitions()]
+    return np.sort(np.concatenate(found)) if found else np.empty(0, DIGEST_TYPE)
+
+
+def forget_texts(session: Session, corpus_id: str) -> None:
+    """Forget which texts a corpus holds, since a correction took some out: whoever asks next reads them again."""
+    session.execute(delete(TextBatch).where(TextBatch.corpus_id == corpus_id))
+
+
+def note_again(session: Session, corpus_id: str, version: int) -> None:
+    """Note the texts of a corpus that has none noted, as those of one batch."""
+    if session.scalar(select(TextBatch.version).where(TextBatch.corpus_id == corpus_id).limit(1)) is None:
+        texts = read_texts(session, corpus_id)
+        if texts.size:
+            session.execute(insert(TextBatch).values(batch_of(corpus_id, version, texts, np.unique(texts))))
 
 
 def batch_of(corpus_id: str, version: int, texts: Digests, new: Digests) -> dict[str, Any]:

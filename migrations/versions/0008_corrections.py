@@ -17,7 +17,7 @@ depends_on: str | Sequence[str] | None = None
 
 FOREVER = "2147483647"
 ROW_ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
-EMPTY = sa.text("text = ''")
+EMPTY, ERASED = sa.text("text = ''"), sa.text("erased")
 
 
 def upgrade() -> None:
@@ -38,6 +38,8 @@ def upgrade() -> None:
     op.create_index(
         "ix_documents_empty", "documents", ["corpus_id", "until"], sqlite_where=EMPTY, postgresql_where=EMPTY
     )
+    op.create_index("ix_documents_erased", "documents", ["corpus_id"], sqlite_where=ERASED, postgresql_where=ERASED)
+    op.execute(sa.text("DELETE FROM idempotent_requests WHERE status IS NULL"))  # uploads that broke off
     op.add_column("jobs", sa.Column("warnings", sa.JSON(), nullable=True))
 
 
@@ -46,6 +48,7 @@ def downgrade() -> None:
     op.drop_column("jobs", "warnings")
     op.execute(sa.text(f"DELETE FROM documents WHERE until < {FOREVER}"))
     delete_orphans(op.get_bind())
+    op.drop_index("ix_documents_erased", "documents")
     op.drop_index("ix_documents_empty", "documents")
     op.drop_index("ix_documents_corpus_id_until_label", "documents")
     with op.batch_alter_table("documents") as documents:

@@ -1,0 +1,129 @@
+"""Documents that are corrected, deleted or erased: the corpus gets a new version, and jobs keep theirs.
+
+An erased document keeps its key and its label, for the sake of what jobs have answered; its text and its fields are
+gone from all versions. So are the encoded corpora that it was part of: a job over one of those cannot go on.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import ColumnElement, and_, delete, exists, func, select, update
+from sqlalchemy.orm import Session
+
+from app.core.db import Database
+from app.core.errors import CorpusInUse, DocumentNotFound, MalformedRequest
+from app.core.lifecycle import unfinished_job
+from app.core.tables import FOREVER, IS_CURRENT, Corpus, Document, Encoding, Job
+from app.uploads.limits import ReadLimits
+from app.uploads.rows import BadRow, Row, RowBuilder
+from app.uploads.store import Current, Store
+from app.uploads.texts import RememberedTexts, forget_texts
+
+MAX_MISSING = 10  # keys that are told
+
+
+class Changed(NamedTuple):
+    """What changes did, and the version of the corpus after them."""
+
+    n_changed: int
+    n_unchanged: int
+    version: int
+
+
+def change(
+    database: Database,
+    corpus_id: str,
+    changes: Mapping[str, Mapping[str, Any]],
+    limits: ReadLimits,
+    remembered: RememberedTexts,
+) -> Changed:
+    """Change documents by their keys: `text`, `label` and `fields`, as far as each is given; all of them, or none.
+
+    Raises CorpusNotFound, DocumentNotFound, MalformedRequest.
+    """
+    store = Store(database, corpus_id, "replace", remembered=remembered)
+    with database.sessions.begin() as session:
+        version = store.lock(session)
+        found = store.current(session, [Row(0, "", key, None) for key in changes])
+        check_found(corpus_id, [key for key in changes if key not in found])
+        rows = [changed_row(found[key], change, limits) for key, change in changes.items()]
+        store.know_texts(session, version)
+        written = store.put(session, rows, version + 1)
+        if written.stored:
+            version += 1
+            set_version(session, corpus_id, version)
+    return Changed(len(written.replaced), len(written.unchanged), version)
+
+
+def changed_row(current: Current, change: Mapping[str, Any], limits: ReadLimits) -> Row:
+    """A document with its changes, by the rules of uploads. Raises MalformedRequest."""
+    build = RowBuilder(limits)
+    label, fields = change.get("label", current.label), change.get("fields", current.fields)
+    try:
+        if current.is_counts and "text" not in change:
+            return build.row(0, [""], current.key, label, fields)._replace(text=current.text, is_counts=True)
+        return build.row(0, [change.get("text", current.text)], current.key, label, fields)
+    except BadRow as error:
+        raise MalformedRequest(f"the document {current.key!r} cannot be changed so: {error}") from error
+
+
+def remove(
+    database: Database, corpus_id: str, which: Sequence[ColumnElement[bool]], keys: Sequence[str], erase: bool
+) -> Changed:
+    """Delete the documents that meet all conditions, with or without a trace; each of the keys must be there.
+
+    Raises CorpusNotFound, DocumentNotFound, or CorpusInUse if a job that has not ended needs what is to be erased.
+    """
+    store = Store(database, corpus_id)
+    mine = Document.corpus_id == corpus_id
+    with database.sessions.begin() as session:
+        version = store.lock(session) + 1
+        found = dict(session.execute(select(Document.key, Document.id).where(mine, IS_CURRENT, *which)).all())
+        missing = [key for key in keys if key not in found]
+        check_found(corpus_id, [key for key in missing if not (erase and is_known(session, corpus_id, key))])
+        if erase:
+            erase_texts(session, corpus_id, [*found, *missing])
+        if found:
+            gone = update(Document).where(mine, IS_CURRENT, Document.id.in_(list(found.values())))
+            session.execute(gone.values(until=version).execution_options(synchronize_session=False))
+            forget_texts(session, corpus_id)
+            set_version(session, corpus_id, version)
+    return Changed(len(found), 0, version if found else version - 1)
+
+
+def erase_texts(session: Session, corpus_id: str, keys: Sequence[str]) -> None:
+    """Take the texts of documents, as they are and as they were, out of the database. Raises CorpusInUse."""
+    job_id = unfinished_job(session, corpus_id)
+    if job_id is not None:
+        raise CorpusInUse(f"job {job_id} over corpus {corpus_id} has not ended; cancel it first, then erase")
+    mine = and_(Document.corpus_id == corpus_id, Document.key.in_(keys))
+    first = session.scalar(select(func.min(Document.version)).where(mine)) or FOREVER
+    last = session.scalar(select(func.max(Document.until)).where(mine)) or 0
+    is_within = and_(Encoding.corpus_id == corpus_id, Encoding.corpus_version >= first, Encoding.corpus_version < last)
+    ids = select(Encoding.id).where(is_within)
+    quietly = {"synchronize_session": False}
+    if session.get_bind().dialect.name == "sqlite":
+        session.connection().exec_driver_sql("PRAGMA secure_delete=ON")  # else texts stay in pages that are free
+    session.execute(update(Job).where(Job.encoding_id.in_(ids)).values(encoding_id=None).execution_options(**quietly))
+    session.execute(delete(Encoding).where(is_within).execution_options(**quietly))
+    session.execute(
+        update(Document).where(mine).values(text="", fields=None, erased=True).execution_options(**quietly)
+    )
+
+
+def is_known(session: Session, corpus_id: str, key: str) -> bool:
+    """Whether some version of the corpus has a document with this key."""
+    return bool(session.scalar(select(exists().where(Document.corpus_id == corpus_id, Document.key == key))))
+
+
+def check_found(corpus_id: str, missing: Sequence[str]) -> None:
+    """Raise DocumentNotFound, naming the keys that are not there."""
+    if missing:
+        reasons = [{"where": key, "reason": "no document has this key"} for key in missing[:MAX_MISSING]]
+        n = "1 key is" if len(missing) == 1 else f"{len(missing)} keys are"
+        raise DocumentNotFound(f"{n} not in corpus {corpus_id}, so nothing is changed", reasons)
+
+
+def set_version(session: Session, corpus_id: str, version: int) -> None:
+    """Give the corpus a new version."""
+    session.execute(update(Corpus).where(Corpus.id == corpus_id).values(version=version))
