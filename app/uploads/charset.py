@@ -92,7 +92,7 @@ def codec_of(charset: str) -> str:
 
 def is_marked(codec: str, mark: Mark) -> bool:
     """Whether a declared encoding is the one that the mark shows."""
-    return mark.codec == codec or codec in ("utf-16", "utf-32") and mark.codec.startswith(codec)
+    return mark.codec == codec or (codec in ("utf-16", "utf-32") and mark.codec.startswith(codec))
 
 
 def looks_like_utf_16(beginning: bytes) -> bool:

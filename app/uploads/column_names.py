@@ -35,8 +35,9 @@ LIKE_LABEL = normals(
     Kategorie Kategorien Klasse Rubrik Schlagwort Thema Etikett
     catégorie classe étiquette rubrique thème categoría clase etiqueta tema categoria rótulo etichetta
     categorie onderwerp etiket kategoria kategori etykieta klasa ämne konu sınıf категория класс метка тема
-    рубрика κατηγορία فئة תווית カテゴリ カテゴリー ラベル 分類 类别 類別 标签 標籤 分类 카테고리 분류 레이블 라벨 หมวดหมู่
-    """
+    рубрика κατηγορία فئة תווית カテゴリ カテゴリー ラベル 分類 类别 類別 标签 標籤 分类 카테고리 분류 레이블 라벨
+    หมวดหมู่
+    """  # noqa: RUF001
 )
 
 

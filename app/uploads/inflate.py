@@ -11,6 +11,7 @@ from app.uploads.limits import ReadLimits
 GZIP = b"\x1f\x8b"
 PIECE = 2**18
 IN_MEMORY = 2**20
+MAX_STREAMS = 100_000  # in a row: each costs a copy of what is left of a piece
 MAX_LAYERS = 2  # a file that was compressed, in a body that was
 
 
@@ -43,22 +44,24 @@ def inflated_once(file: BinaryIO, limits: ReadLimits, stack: ExitStack) -> Binar
     """What is compressed in a file: one stream of gzip, or several of them in a row."""
     found = temporary(stack)
     inflater = zlib.decompressobj(wbits=31)
-    size = 0
+    size, n_streams, out = 0, 1, b""
     file.seek(0)
     data = file.read(PIECE)
     try:
-        while data:
+        while data or len(out) == PIECE:  # a full piece: there may be more of it
             out = inflater.decompress(data, PIECE)
             size += len(out)
             check_size(size, limits)
             found.write(out)
-            data = inflater.unconsumed_tail or inflater.unused_data
+            data = inflater.unconsumed_tail or inflater.unused_data or file.read(PIECE)
             if inflater.eof:
-                data = (data or file.read(PIECE)).lstrip(b"\0") or file.read(PIECE)  # zeros may fill a block
+                out = b""
+                data = data.lstrip(b"\0") or file.read(PIECE).lstrip(b"\0")  # zeros may fill a block
                 if data:
                     inflater = zlib.decompressobj(wbits=31)
-            else:
-                data = data or file.read(PIECE)
+                    n_streams += 1
+                if n_streams > MAX_STREAMS:
+                    raise MalformedRequest(f"the file has more than {MAX_STREAMS} streams of gzip in a row")
     except zlib.error as error:
         raise MalformedRequest(f"the file is compressed by gzip, but damaged: {error}") from error
     if not inflater.eof:

@@ -196,9 +196,7 @@ def check_characters(name: str, value: str) -> None:
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        raise BadRow(
-            f"`{shown(name)}` contains half of a surrogate pair at character {error.start + 1}"
-        ) from error
+        raise BadRow(f"`{shown(name)}` contains half of a surrogate pair at character {error.start + 1}") from error
 
 
 def shown(name: str) -> str:

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 from app.uploads.rows import BadLine, Row
 
@@ -10,7 +10,7 @@ from app.uploads.rows import BadLine, Row
 class Reading(ABC):
     """A file that can be read: in which format, and which of its columns is what."""
 
-    format: ClassVar[str]
+    format: str
     charset: str | None = None
     delimiter: str | None = None
 

@@ -1,0 +1,38 @@
+"""NDJSON: an object a line."""
+
+from collections.abc import Iterator
+
+from app.uploads.columns import ReadOptions
+from app.uploads.formats.objects import Item, ObjectsReading, object_of
+from app.uploads.json_values import value_of
+from app.uploads.limits import ReadLimits
+from app.uploads.rows import BadLine, BadRow
+from app.uploads.text_lines import Source
+
+
+class NdjsonReading(ObjectsReading):
+    """A file with one JSON object a line."""
+
+    format = "ndjson"
+    what = "line"
+
+    def __init__(self, source: Source, options: ReadOptions, limits: ReadLimits) -> None:
+        """Find the columns. Raises MalformedRequest."""
+        super().__init__(options, limits)
+        self.source = source
+        self.charset = source.charset
+        self.find_columns()
+
+    def items(self) -> Iterator[Item | BadLine]:
+        """The object of each line; nothing for a blank one."""
+        longest = self.limits.max_line_bytes
+        for number, line in self.source.lines(longest):
+            if line is None:
+                yield BadLine(number, f"the line is longer than {longest} bytes")
+                continue
+            if not line or line.isspace():
+                continue
+            try:
+                yield number, object_of(value_of(line, "the line"), self.limits, "the line"), len(line)
+            except BadRow as error:
+                yield BadLine(number, str(error))

@@ -1,0 +1,113 @@
+"""Objects of JSON to rows, wherever in a file they stand."""
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+from app.core.errors import MalformedRequest
+from app.uploads.column_names import COUNTS, normal
+from app.uploads.columns import Columns, ReadOptions, Table, choose
+from app.uploads.formats.reading import Reading
+from app.uploads.limits import ReadLimits
+from app.uploads.rows import BadLine, BadRow, Row, RowBuilder, check_deeply, shown
+
+SAMPLE = 100  # objects whose names are the columns
+
+Item = tuple[int, dict[str, Any], int]  # number, object, and how many characters it has
+
+
+class ObjectsReading(Reading):
+    """A file of JSON objects, one a document."""
+
+    what = "the object"  # as a reason calls it
+
+    def __init__(self, options: ReadOptions, limits: ReadLimits) -> None:
+        super().__init__()
+        self.options = options
+        self.limits = limits
+
+    @abstractmethod
+    def items(self) -> Iterator[Item | BadLine]:
+        """The objects from the beginning."""
+
+    def find_columns(self) -> None:
+        """Choose among the names of the first objects. Raises MalformedRequest."""
+        first = list(islice(self.items(), SAMPLE))
+        sample = [item[1] for item in first if not isinstance(item, BadLine)]
+        if not first:
+            raise MalformedRequest("the file is empty")
+        if not sample:
+            raise MalformedRequest(f"the file cannot be read: {self.what} {first[0][0]}: {first[0][1]}")
+        names = list(dict.fromkeys(name for fields in sample for name in fields))
+        self.chosen = choose(Table(names, sample), self.options, self.limits, can_count=True)
+        self.columns = self.chosen.told()
+        self.builder = RowBuilder(self.limits, self.options.unlabeled)
+
+    def rows(self) -> Iterator[Row | BadLine]:
+        """A row for each object."""
+        make = RowMaker(self.chosen, self.builder).row
+        for item in self.items():
+            if isinstance(item, BadLine):
+                yield item
+                continue
+            try:
+                yield make(*item)
+            except BadRow as error:
+                yield BadLine(item[0], str(error))
+
+
+class RowMaker:
+    """Makes rows of objects; a later object may write a column's name in another way."""
+
+    def __init__(self, columns: Columns, builder: RowBuilder) -> None:
+        self.columns = columns
+        self.builder = builder
+        self.names: dict[str, str] = {}  # of columns, by their normal forms
+        for name in filter(None, (*columns.text, columns.label, columns.key, columns.counts)):
+            self.names.setdefault(normal(name), name)
+        self.known = frozenset((*self.names.values(), *columns.text, *columns.fields))
+
+    def row(self, line: int, fields: dict[str, Any], size: int) -> Row:
+        """The row of an object. Raises BadRow."""
+        if not fields.keys() <= self.known:
+            fields = self.renamed(fields)
+        columns = self.columns
+        missing = [name for name in columns.text if name not in fields]
+        texts = [fields.pop(name) for name in columns.text if name in fields]
+        label = None if columns.label is None else fields.pop(columns.label, None)
+        key = None if columns.key is None else fields.pop(columns.key, None)
+        counts = None if columns.counts is None else fields.pop(columns.counts, None)
+        others = {name: value for name, value in fields.items() if value is not None and value != ""}
+        if others:
+            check_deeply("a name", list(others))
+        if counts is not None:
+            if any(text is not None for text in texts):
+                raise BadRow("the object has both `text` and `counts`")
+            return self.builder.row_of_counts(line, counts, key, label, others)
+        if not texts:
+            raise BadRow(f"the field `{shown(missing[0] if missing else COUNTS)}` is missing")
+        return self.builder.row(line, texts, key, label, others, size)
+
+    def renamed(self, fields: dict[str, Any]) -> dict[str, Any]:
+        """The object with the names that its columns have."""
+        found = dict(fields)
+        for name in fields:
+            column = self.names.get(normal(name)) if name not in self.known else None
+            if column is not None and column not in found:
+                found[column] = found.pop(name)
+        return found
+
+
+def object_of(value: object, limits: ReadLimits, what: str) -> dict[str, Any]:
+    """The object that a value is. Raises BadRow."""
+    if not isinstance(value, dict):
+        raise BadRow(f"{what} is JSON, but not an object")
+    if len(value) > limits.max_columns:
+        raise BadRow(f"the object has {len(value)} fields, more than {limits.max_columns}")
+    return value
+
+
+def texts_in(names: Sequence[str]) -> bool:
+    """Whether one of the names is that of the text or of the counts."""
+    return any(normal(name) in ("text", COUNTS) for name in names)

@@ -1,0 +1,152 @@
+"""XLSX: the first sheet that is not empty, or the one that the client names."""
+
+from collections.abc import Iterator
+from datetime import date, datetime, time, timedelta
+from itertools import islice
+from math import isfinite
+from typing import Any, BinaryIO
+from zipfile import ZipFile
+
+from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook
+
+from app.core.errors import MalformedRequest
+from app.uploads.columns import ReadOptions, Table, choose, looks_like_header
+from app.uploads.formats.delimited import has_header, quoted
+from app.uploads.formats.reading import Reading
+from app.uploads.formats.sheet_size import check_workbook
+from app.uploads.limits import ReadLimits
+from app.uploads.rows import BadLine, BadRow, Row, RowBuilder, name_of, shown
+
+SAMPLE = 100  # rows
+
+
+class SheetReading(Reading):
+    """A sheet of a workbook."""
+
+    format = "xlsx"
+
+    def __init__(self, file: BinaryIO, archive: ZipFile, options: ReadOptions, limits: ReadLimits) -> None:
+        """Find the sheet, its header and columns. Raises MalformedRequest, UploadTooLarge."""
+        super().__init__()
+        check_workbook(archive, limits)
+        self.file = file
+        self.options = options
+        self.sheet_name = self.find_sheet(options.sheet)
+        numbered = self.records()
+        first = next(numbered, None)
+        if first is None:
+            raise MalformedRequest(f"the sheet {shown(self.sheet_name)} is empty")
+        self.header_row, header = first
+        cells = [cell_name(value) for value in header]
+        self.has_header = options.has_header if looks_like_header(cells, options) else has_header(cells, options)
+        self.has_header = self.has_header is not False
+        names = cells if self.has_header else [str(n) for n in range(1, len(cells) + 1)]
+        self.names = [name.strip() or f"column {n}" for n, name in enumerate(names, 1)]
+        if not self.has_header and len(self.names) == 1 and not options.text:
+            self.names = ["text"]
+        sample = [values for _, values in islice(numbered, SAMPLE)]
+        if not self.has_header:
+            sample = [header, *sample]
+        remark = f" (sheet: {shown(self.sheet_name)})"
+        if not self.has_header:
+            remark = f" (sheet: {shown(self.sheet_name)}; no header; the first row is {quoted(cells)})"
+        table = Table(self.names, [dict(zip(self.names, row, strict=False)) for row in sample], remark)
+        self.chosen = choose(table, options, limits)
+        self.columns = self.chosen.told()
+        self.builder = RowBuilder(limits, options.unlabeled)
+
+    def workbook(self) -> CalamineWorkbook:
+        """The workbook. Raises MalformedRequest."""
+        self.file.seek(0)
+        try:
+            return CalamineWorkbook.from_filelike(self.file)
+        except CalamineError as error:
+            raise MalformedRequest(f"the workbook cannot be read: {error}") from error
+
+    def find_sheet(self, name: str | None) -> str:
+        """The sheet to be read. Raises MalformedRequest."""
+        workbook = self.workbook()
+        names = workbook.sheet_names
+        if name is not None:
+            if name not in names:
+                raise MalformedRequest(
+                    f"there is no sheet {shown(name)}: the workbook has {', '.join(map(shown, names[:20]))}"
+                )
+            return name
+        full = [found for found in names if not_empty(workbook, found)]
+        if not full:
+            raise MalformedRequest("no sheet of the workbook has anything in it")
+        if len(full) > 1:
+            self.warnings.append(
+                f"Only the sheet {shown(full[0])} was read; the workbook also has {', '.join(map(shown, full[1:20]))}. "
+                "To read another one, name it, as in sheet=NAME."
+            )
+        return full[0]
+
+    def records(self) -> Iterator[tuple[int, list[Any]]]:
+        """The rows of the sheet that are not blank, each with its number."""
+        sheet = sheet_of(self.workbook(), self.sheet_name)
+        offset = sheet.start[0] if sheet.start is not None else 0
+        for number, values in enumerate(sheet.iter_rows(), offset + 1):
+            if any(value != "" for value in values):
+                yield number, values
+
+    def rows(self) -> Iterator[Row | BadLine]:
+        """A row for each row of the sheet that is not blank."""
+        places = {name: at for at, name in enumerate(self.names)}
+        text = [places[name] for name in self.chosen.text]
+        label = None if self.chosen.label is None else places[self.chosen.label]
+        key = None if self.chosen.key is None else places[self.chosen.key]
+        others = [(name, places[name]) for name in self.chosen.fields]
+        for number, values in self.records():
+            if self.has_header and number == self.header_row:
+                continue
+            try:
+                found = [plain(value) for value in values]
+                fields = {name: found[at] for name, at in others if found[at] is not None}
+                yield self.builder.row(
+                    number,
+                    [found[at] for at in text],
+                    None if key is None else found[key],
+                    None if label is None else found[label],
+                    fields,
+                )
+            except BadRow as error:
+                yield BadLine(number, str(error))
+
+
+def sheet_of(workbook: CalamineWorkbook, name: str) -> CalamineSheet:
+    """A sheet by its name. Raises MalformedRequest."""
+    try:
+        return workbook.get_sheet_by_name(name)
+    except CalamineError as error:
+        raise MalformedRequest(f"the sheet {shown(name)} cannot be read: {error}") from error
+
+
+def not_empty(workbook: CalamineWorkbook, name: str) -> bool:
+    """Whether a sheet has anything in it; one that cannot be read, such as a chart, has not."""
+    try:
+        return workbook.get_sheet_by_name(name).start is not None
+    except CalamineError:
+        return False
+
+
+def cell_name(value: object) -> str:
+    """A cell of the header as the name of a column."""
+    found = plain(value)
+    return found if isinstance(found, str) else "" if found is None else str(name_of("a column's name", found))
+
+
+def plain(value: object) -> Any:
+    """A cell as JSON has it: dates as ISO writes them, whole numbers as such, nothing for an empty cell."""
+    if isinstance(value, str):
+        return value or None
+    if isinstance(value, float):
+        if not isfinite(value):
+            return None
+        return int(value) if value.is_integer() else value
+    if isinstance(value, datetime) and value.time() == time():
+        return value.date().isoformat()
+    if isinstance(value, date | datetime | time):
+        return value.isoformat()
+    return str(value) if isinstance(value, timedelta) else value

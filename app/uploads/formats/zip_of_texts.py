@@ -1,0 +1,126 @@
+"""A ZIP of text files: each is a document, and its folder the label."""
+
+import io
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+from typing import Any
+from zipfile import ZipFile, ZipInfo
+
+from app.core.errors import MalformedRequest
+from app.uploads.archives import Inflation
+from app.uploads.charset import source_of
+from app.uploads.columns import ReadOptions
+from app.uploads.formats.detection import kind_of_binary
+from app.uploads.formats.reading import Reading
+from app.uploads.limits import ReadLimits
+from app.uploads.mails import mail_of
+from app.uploads.rows import BadLine, BadRow, Row, RowBuilder
+
+UNLABELED = "unlabeled"
+SKIPPED_FOLDERS = {"__macosx"}
+SKIPPED_FILES = {"thumbs.db", "desktop.ini"}
+
+
+class ZipReading(Reading):
+    """An archive of text files."""
+
+    format = "zip"
+
+    def __init__(self, archive: ZipFile, options: ReadOptions, limits: ReadLimits) -> None:
+        """Check every file's encoding. Raises MalformedRequest, UploadTooLarge."""
+        super().__init__()
+        named = [*options.text, *filter(None, (options.label, options.key))]
+        if named:
+            raise MalformedRequest(f"a ZIP of text files has no column {named[0]}: its folders are the labels")
+        self.archive = archive
+        self.limits = limits
+        self.declared = options.charset
+        self.members = members_of(archive)
+        if not self.members:
+            raise MalformedRequest("the ZIP has no file in it that could be a document")
+        self.has_labels = options.label is None
+        self.has_keys = options.key is None
+        self.n_common = n_common_folders([path for path, _ in self.members])
+        self.charset = options.charset or "utf-8"
+        has_mails = any(path.suffix.lower() == ".eml" for path, _ in self.members)
+        self.columns = {
+            "text": ["content"],
+            "label": "folder" if self.has_labels else None,
+            "key": "path" if self.has_keys else None,
+            "fields": ["from", "to", "date"] if has_mails else [],
+        }
+        self.builder = RowBuilder(limits, (*options.unlabeled, UNLABELED))
+        for _ in self.texts():
+            pass
+
+    def rows(self) -> Iterator[Row | BadLine]:
+        """A row for each file."""
+        for number, path, found in self.texts():
+            try:
+                if isinstance(found, BadRow):
+                    raise found
+                text, fields = found
+                label = label_of(path, self.n_common) if self.has_labels else None
+                yield self.builder.row(number, (text,), str(path) if self.has_keys else None, label, fields)
+            except BadRow as error:
+                yield BadLine(number, f"{path}: {error}")
+
+    def texts(self) -> Iterator[tuple[int, PurePosixPath, tuple[str, dict[str, Any]] | BadRow]]:
+        """The files with their texts, or why they have none. Raises MalformedRequest, UploadTooLarge."""
+        inflation = Inflation(self.archive, self.limits)
+        for number, (path, info) in enumerate(self.members, 1):
+            try:
+                yield number, path, self.text_of(path, self.content(inflation, info))
+            except BadRow as error:
+                yield number, path, error
+
+    def content(self, inflation: Inflation, info: ZipInfo) -> bytes:
+        """The bytes of a file. Raises BadRow if they are too many for a document."""
+        parts = []
+        left = 4 * self.limits.max_document_bytes + self.limits.max_line_bytes  # of a mail, attachments may be most
+        for data in inflation.pieces(info):
+            left -= len(data)
+            if left >= 0:
+                parts.append(data)
+        if left < 0:
+            raise BadRow(f"the file is longer than a document may be, {self.limits.max_document_bytes} bytes")
+        return b"".join(parts)
+
+    def text_of(self, path: PurePosixPath, data: bytes) -> tuple[str, dict[str, Any]]:
+        """The text in a file. Raises BadRow, and MalformedRequest if it is in another encoding."""
+        if path.suffix.lower() == ".eml":
+            return mail_of(data)
+        kind = kind_of_binary(data[:4096])
+        if kind is not None:
+            raise BadRow(f"the file is {kind}, not a text")
+        source = source_of(io.BytesIO(data), self.declared, str(path)[:200])
+        return "".join(source.pieces()), {}
+
+
+def members_of(archive: ZipFile) -> list[tuple[PurePosixPath, ZipInfo]]:
+    """The files that may be documents, in the archive's order, with their paths."""
+    found = []
+    for info in archive.filelist:
+        path = PurePosixPath(info.filename.replace("\\", "/").lstrip("/"))
+        hidden = any(part.startswith(".") or part.lower() in SKIPPED_FOLDERS for part in path.parts)
+        if not (info.is_dir() or hidden or not path.parts or path.name.lower() in SKIPPED_FILES):
+            found.append((path, info))
+    return found
+
+
+def n_common_folders(paths: list[PurePosixPath]) -> int:
+    """How many folders at the top hold all files, and others below: these are no labels."""
+    n = 0
+    while True:
+        tops = Counter(path.parts[n] if len(path.parts) > n + 1 else None for path in paths)
+        deeper = any(len(path.parts) > n + 2 for path in paths)
+        if len(tops) != 1 or None in tops or not deeper:
+            return n
+        n += 1
+
+
+def label_of(path: PurePosixPath, n_common: int) -> str | None:
+    """The label that a file's folder is; none at the top."""
+    folders = path.parts[n_common:-1]
+    return "/".join(folders) if folders else None
