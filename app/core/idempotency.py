@@ -83,7 +83,7 @@ class Once:
         session.execute(delete(IdempotentRequest).where(*mine))
 
     def answer_of(self, session: Session, row: IdempotentRequest) -> Answer | None:
-        """The answer that was kept, if the body is the same and what it speaks of is still there; None if it is to come.
+        """The answer that was kept, if the body is the same and what it speaks of is there; None if it is to come.
 
         Raises IdempotencyKeyReused, ResourceDeleted.
         """

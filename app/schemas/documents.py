@@ -75,7 +75,9 @@ class NamedChange(DocumentChange):
 class DocumentChanges(RequestBody):
     """Changes of many documents: all of them are made, or none."""
 
-    model_config = request_example(changes=[{"key": "paper-1", "label": "cosmology"}, {"key": "paper-2", "label": None}])
+    model_config = request_example(
+        changes=[{"key": "paper-1", "label": "cosmology"}, {"key": "paper-2", "label": None}]
+    )
 
     changes: list[NamedChange] = Field(min_length=1, max_length=MAX_CHANGES)
 

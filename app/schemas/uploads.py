@@ -9,7 +9,7 @@ from app.schemas.common import example
 MAX_COLUMN_NAME = 200
 MAX_CHOSEN = 100  # text columns, and values that mean no label
 
-Format = Literal["ndjson", "json", "csv", "tsv", "text", "zip", "spreadsheet", "parquet", "svmlight"]
+Format = Literal["ndjson", "json", "csv", "tsv", "text", "zip", "xlsx", "parquet", "svmlight"]
 ColumnName = Annotated[str, Field(max_length=MAX_COLUMN_NAME)]
 
 
@@ -20,7 +20,9 @@ class UploadChoices(BaseModel):
 
     format: Format | None = Field(default=None, description="By default from the content type, the name, the content.")
     charset: str | None = Field(
-        default=None, max_length=50, description="Of a text file, such as windows-1252; by default UTF-8, or its mark's."
+        default=None,
+        max_length=50,
+        description="Of a text file, such as windows-1252; by default UTF-8, or its mark's.",
     )
     delimiter: str | None = Field(
         default=None, max_length=10, description="Between columns: one character, or tab; found out by default."
@@ -88,8 +90,8 @@ class UploadOut(BaseModel):
         errors=[
             {
                 "line": 17,
-                "reason": "the key 'paper-16' is already in the corpus, with another text; on_conflict=replace puts the "
-                "later row in its place",
+                "reason": "the key 'paper-16' is already in the corpus, with another text; on_conflict=replace "
+                "puts the later row in its place",
             }
         ],
         validated_only=False,

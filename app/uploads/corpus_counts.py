@@ -60,9 +60,9 @@ def count(session: Session, corpus_ids: Sequence[str]) -> dict[str, Counts]:
         counts[corpus_id] = counts[corpus_id]._replace(copies=int(copies), distinct_texts=int(texts))
     for corpus_id, found in counts.items():
         if found.documents > found.empty and found.distinct_texts == 0:  # a correction has taken texts out
-            texts = read_texts(session, corpus_id)
-            distinct = np.unique(texts).size
-            counts[corpus_id] = found._replace(copies=texts.size - distinct, distinct_texts=distinct)
+            digests = read_texts(session, corpus_id)
+            distinct = np.unique(digests).size
+            counts[corpus_id] = found._replace(copies=digests.size - distinct, distinct_texts=distinct)
     return counts
 
 

@@ -106,9 +106,7 @@ def erase_texts(session: Session, corpus_id: str, keys: Sequence[str]) -> None:
         session.connection().exec_driver_sql("PRAGMA secure_delete=ON")  # else texts stay in pages that are free
     session.execute(update(Job).where(Job.encoding_id.in_(ids)).values(encoding_id=None).execution_options(**quietly))
     session.execute(delete(Encoding).where(is_within).execution_options(**quietly))
-    session.execute(
-        update(Document).where(mine).values(text="", fields=None, erased=True).execution_options(**quietly)
-    )
+    session.execute(update(Document).where(mine).values(text="", fields=None, erased=True).execution_options(**quietly))
 
 
 def is_known(session: Session, corpus_id: str, key: str) -> bool:

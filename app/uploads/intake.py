@@ -98,7 +98,7 @@ class Report:
         """The errors as a refusal tells them."""
         return [{"where": f"line {line}", "reason": reason} for line, reason in self.errors]
 
-    def warnings(self) -> list[str]:
+    def remarks(self) -> list[str]:
         """What a reader should know besides the numbers."""
         found = []
         if self.unchanged and not self.added and not self.replaced:

@@ -13,13 +13,12 @@ import numpy as np
 from app.uploads.rows import Row
 from app.uploads.texts import DIGEST_TYPE, KnownTexts, merged
 
-KEY_BYTES = 12  # of a digest; among a billion texts, two share one with a chance of 1 in 10^11
-NUMBER_BYTES = 8  # of it, by which a text is known again within an upload
+KEY_BYTES = 8  # of a digest; of a million texts, two share one with a chance of 1 in 37 million, and one is refused
 MASK = 2**63 - 1
 
 
 class DerivedKeys:
-    """Gives the rows of one upload keys, batch after batch; of the same text, the second and later ones are numbered."""
+    """Gives the rows of one upload keys, batch after batch; second and later rows of a text are numbered."""
 
     def __init__(self) -> None:
         self.texts = KnownTexts()  # of rows without a key
@@ -30,14 +29,14 @@ class DerivedKeys:
         digests = {row.line: digest_of(row.text) for row in rows if row.key is None}
         if not digests:
             return list(rows)
-        numbers = np.frombuffer(b"".join(digest[:NUMBER_BYTES] for digest in digests.values()), DIGEST_TYPE)
+        numbers = np.frombuffer(b"".join(digests.values()), DIGEST_TYPE)
         new = self.texts.new_among(numbers)
         unseen = set(new.tolist())
         named = []
         for row in rows:
             if row.key is None:
                 digest = digests[row.line]
-                row = row._replace(key=self.key(digest, int.from_bytes(digest[:NUMBER_BYTES], "little"), unseen))
+                row = row._replace(key=self.key(digest, int.from_bytes(digest, "little"), unseen))
             named.append(row)
         self.texts = self.texts._replace(runs=merged((*self.texts.runs, new)) if new.size else self.texts.runs)
         return named
@@ -71,15 +70,15 @@ class FirstLines:
 
     def of(self, key: str) -> int | None:
         """The line on which a key came first."""
-        found = np.flatnonzero(np.frombuffer(self.keys, np.int64) == hash(key) & MASK) if self.keys else []
-        return self.lines[found[0]] if len(found) else None
+        found = np.flatnonzero(np.array(self.keys, np.int64) == hash(key) & MASK)
+        return self.lines[found[0]] if found.size else None
 
     def again(self) -> tuple[list[tuple[int, int]], int]:
         """Which lines have a key that came before, with the line where it did, if they say something else.
 
         And how many say the same.
         """
-        keys, contents = np.frombuffer(self.keys, np.int64), np.frombuffer(self.contents, np.int64)
+        keys, contents = np.array(self.keys, np.int64), np.array(self.contents, np.int64)
         if keys.size < 2:
             return [], 0
         order = np.argsort(keys, kind="stable")

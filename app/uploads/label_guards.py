@@ -8,12 +8,13 @@ MIN_DOCUMENTS = 5  # labeled ones of a category: below, hardly anything can be l
 MAX_NAMED = 10  # labels in a sentence
 
 # What people and programs write where there is no label, as `skeleton` has it.
-PLACEHOLDERS = frozenset(
-    "- -- --- . .. ... ? ?? ??? # #n/a n/a n.a. na nan nil none null nothing undefined unknown unkn tbd tba todo misc "
-    "unlabeled unlabelled unclassified uncategorized uncategorised unassigned notset notassigned nolabel nocategory "
-    "novalue missing empty blank keine unbekannt ohne offen inconnu aucun sansobjet desconocido ninguno sconosciuto "
-    "nessuno onbekend geen okänd ukjent nieznany brak 不明 未知 未分类 なし 無し 없음".split()
-)
+NO_LABEL = """
+- -- --- . .. ... ? ?? ??? # #n/a n/a n.a. na nan nil none null nothing undefined unknown unkn tbd tba todo misc
+unlabeled unlabelled unclassified uncategorized uncategorised unassigned notset notassigned nolabel nocategory
+novalue missing empty blank keine unbekannt ohne offen inconnu aucun sansobjet desconocido ninguno sconosciuto
+nessuno onbekend geen okänd ukjent nieznany brak 不明 未知 未分类 なし 無し 없음
+"""
+PLACEHOLDERS = frozenset(NO_LABEL.split())
 
 Labels = Sequence[tuple[str, int]]  # each with the number of documents that bear it
 

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-import numpy as np
 from sqlalchemy import delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
@@ -16,8 +15,8 @@ from app.uploads.keys import DerivedKeys, FirstLines
 from app.uploads.rows import BadLine, Row, shortened
 from app.uploads.texts import RememberedTexts, batch_of, digests_of, forget_texts, merged, note_again
 
-BATCH_ROWS = 2_000
-BATCH_BYTES = 2**20  # of memory; a character beyond ASCII may make each of its text take four
+BATCH_ROWS = 4_000
+BATCH_BYTES = 2**22  # of memory; a character beyond ASCII may make each of its text take four
 
 OnConflict = Literal["refuse", "replace"]
 
@@ -260,7 +259,7 @@ class Store:
             forget_texts(session, self.corpus_id)
             self.texts = self.texts._replace(runs=merged((*self.texts.runs, new)) if new.size else self.texts.runs)
         elif digests.size:
-            session.connection().execute(insert(TextBatch), batch_of(self.corpus_id, version, digests, np.asarray(new)))
+            session.connection().execute(insert(TextBatch), batch_of(self.corpus_id, version, digests, new))
         return digests.size - new.size
 
     def values(self, row: Row, version: int) -> dict[str, object]:

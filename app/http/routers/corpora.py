@@ -40,6 +40,7 @@ from app.uploads.removal import Removal
 
 router = APIRouter(prefix="/v1/corpora", tags=["corpora"])
 
+
 def removal(request: Request) -> Removal:
     """Who takes out what has been deleted."""
     found: Removal = request.app.state.removal

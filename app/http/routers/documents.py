@@ -62,7 +62,8 @@ from app.uploads import corrections, intake
 from app.uploads.body import IN_MEMORY, Spooled, spool
 from app.uploads.columns import ReadOptions
 from app.uploads.corpus_counts import count, count_labels
-from app.uploads.formats import CONTENT_TYPES, look
+from app.uploads.formats import look
+from app.uploads.formats.detection import CONTENT_TYPES
 from app.uploads.formats.reading import Reading
 from app.uploads.label_guards import label_warnings
 from app.uploads.limits import ReadLimits
@@ -146,7 +147,7 @@ async def upload_documents(
     if once.key is None:
         await intake.patiently(store.look)
     headers = request.headers
-    with SpooledTemporaryFile(max_size=IN_MEMORY, dir=settings.uploads) as temporary:
+    with SpooledTemporaryFile(max_size=IN_MEMORY, dir=str(settings.uploads)) as temporary:
         file = cast(BinaryIO, temporary)
         sent = headers.get("content-type", ""), headers.get("content-encoding", "")
         spooled = await spool(request.stream(), *sent, file, settings.max_upload_bytes)
@@ -180,8 +181,12 @@ def with_form(choices: UploadChoices, spooled: Spooled) -> UploadChoices:
     try:
         return UploadChoices.model_validate({**fields, **choices.model_dump(exclude_unset=True)})
     except ValidationError as error:
-        faults = [{"where": f"form.{'.'.join(map(str, each['loc']))}", "reason": each["msg"]} for each in error.errors()]
-        raise MalformedRequest(f"the form cannot be used: {faults[0]['where']}: {faults[0]['reason']}", faults) from None
+        faults = [
+            {"where": f"form.{'.'.join(map(str, each['loc']))}", "reason": each["msg"]} for each in error.errors()
+        ]
+        raise MalformedRequest(
+            f"the form cannot be used: {faults[0]['where']}: {faults[0]['reason']}", faults
+        ) from None
 
 
 def look_at(spooled: Spooled, choices: UploadChoices, settings: Settings) -> Reading:
@@ -214,9 +219,7 @@ def read_limits(settings: Settings) -> ReadLimits:
     )
 
 
-async def take_in(
-    reading: Reading, store: Store, choices: UploadChoices, readers: sessionmaker[Session]
-) -> UploadOut:
+async def take_in(reading: Reading, store: Store, choices: UploadChoices, readers: sessionmaker[Session]) -> UploadOut:
     """Store what was read, or say what would be stored; the answer to the upload. Raises ServiceError."""
     report = intake.Report()
     is_whole = choices.on_error == "abort"
@@ -255,7 +258,7 @@ def warnings_of(
     if choices.validate_only:
         n_documents += report.added
         labels = dict(report.labels + report.labels.__class__(labels))
-    return [*reading.warnings, *report.warnings(), *label_warnings(sorted(labels.items()), n_documents)]
+    return [*reading.warnings, *report.remarks(), *label_warnings(sorted(labels.items()), n_documents)]
 
 
 def begin_upload(sessions: sessionmaker[Session], once: Once) -> Answer | None:
