@@ -144,7 +144,7 @@ async def upload_documents(
         partial(check_disk, settings),
         request.app.state.remembered_texts,
     )
-    if once.key is None:
+    if once.key is None:  # else an earlier answer may say more than that the corpus is gone
         await intake.patiently(store.look)
     headers = request.headers
     with SpooledTemporaryFile(max_size=IN_MEMORY, dir=str(settings.uploads)) as temporary:
@@ -158,7 +158,8 @@ async def upload_documents(
         try:
             choices = with_form(choices, spooled)
             store.on_conflict = choices.on_conflict
-            await intake.patiently(store.look)
+            if once.key is not None:
+                await intake.patiently(store.look)
             reading = await intake.read(partial(look_at, spooled, choices, settings))
             told = await take_in(reading, store, choices, readers)
         except ServiceError:

@@ -96,8 +96,21 @@ def test_readers_take_no_turn(database: Database) -> None:
 
 def test_rows_that_are_there_are_passed_over(database: Database) -> None:
     rows = [
-        {"corpus_id": CORPUS, "version": 2, "key": key, "text": text, "label": None, "upload_id": None, "line": None}
-        for key, text in (("document-1", "old"), ("new", "first"), ("new", "second"), ("other", "\N{SNOWMAN}"))
+        {
+            "corpus_id": CORPUS,
+            "version": 2,
+            "key": key,
+            "text": text,
+            "label": None,
+            "fields": fields,
+            "is_counts": False,
+        }
+        for key, text, fields in (
+            ("document-1", "old", None),
+            ("new", "first", None),
+            ("new", "second", None),
+            ("other", "\N{SNOWMAN}", '{"year": 2024}'),
+        )
     ]
     with database.sessions.begin() as session:
         add_corpus(session)
@@ -105,8 +118,9 @@ def test_rows_that_are_there_are_passed_over(database: Database) -> None:
         assert insert_missing(session, Document, rows, "key") == {"new", "other"}
         assert insert_missing(session, Document, rows, "key") == set()
     with database.readers.begin() as session:
-        found = session.execute(select(Document.key, Document.text).order_by(Document.id)).all()
-    assert [tuple(row) for row in found[5:]] == [("new", "first"), ("other", "\N{SNOWMAN}")]
+        columns = (Document.key, Document.text, Document.fields)
+        found = session.execute(select(*columns).order_by(Document.id)).all()
+    assert [tuple(row) for row in found[5:]] == [("new", "first", None), ("other", "\N{SNOWMAN}", {"year": 2024})]
 
 
 @pytest.mark.parametrize("kind", ["postgresql"])

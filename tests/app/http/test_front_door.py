@@ -95,8 +95,9 @@ def test_head_of_what_is_not_there_is_a_404_as_get_is(settings: Settings) -> Non
 ALLOWED = {
     "/health": "GET, HEAD, OPTIONS",
     "/v1/jobs": "GET, HEAD, OPTIONS, POST",
-    f"/v1/corpora/{NO_ID}": "DELETE, GET, HEAD, OPTIONS",
-    f"/v1/corpora/{NO_ID}/documents": "OPTIONS, POST",
+    f"/v1/corpora/{NO_ID}": "DELETE, GET, HEAD, OPTIONS, PATCH",
+    f"/v1/corpora/{NO_ID}/documents": "DELETE, GET, HEAD, OPTIONS, PATCH, POST",
+    f"/v1/corpora/{NO_ID}/documents/a/b": "DELETE, GET, HEAD, OPTIONS, PATCH",
     f"/v1/jobs/{NO_ID}/cancel": "OPTIONS, POST",
     f"/v1/jobs/{NO_ID}/power-test": "GET, HEAD, OPTIONS, POST",
     "/openapi.json": "GET, HEAD, OPTIONS",

@@ -9,7 +9,7 @@ from sqlalchemy import select
 from starlette.testclient import TestClient
 
 from app.core.db import Database
-from app.core.tables import Document
+from app.core.tables import IS_CURRENT, Document
 
 NDJSON, CSV = "application/x-ndjson", "text/csv"
 REUSED = "urn:newfound:problem:idempotency-key-reused"
@@ -88,7 +88,7 @@ def ndjson() -> list[bytes]:
     for n in range(8):
         rows += [
             {"text": f"keyed {n}", "key": f"k{n}", "label": "known" if n % 2 else None},
-            {"text": f"numbered {n}"},
+            {"text": f"without a key {n}"},
             {"text": f"again {n}", "key": f"k{n // 2}"},
             {"text": "", "year": n},
         ]
@@ -98,7 +98,7 @@ def ndjson() -> list[bytes]:
 
 def csv() -> list[bytes]:
     """The same as records, some of which go over lines."""
-    records = [f'"keyed\n{n}",k{n},known\n"numbered {n}",,\nagain {n},k{n // 2},\n,,\n' for n in range(8)]
+    records = [f'"keyed\n{n}",k{n},known\n"without a key {n}",,\nagain {n},k{n // 2},\n,,\n' for n in range(8)]
     return [b"text,key,label\n", *(record.encode() for record in records), b"a,b\n"]
 
 
@@ -106,8 +106,10 @@ BODIES = {NDJSON: ndjson(), CSV: csv()}
 
 
 def documents(database: Database, corpus: str) -> list[Any]:
-    """What a corpus holds, by id."""
-    columns = (Document.key, Document.text, Document.label, Document.line)
+    """What a corpus holds now, by id."""
+    columns = (Document.key, Document.text, Document.label, Document.fields)
     with database.readers.begin() as session:
-        rows = session.execute(select(*columns).where(Document.corpus_id == corpus[-36:]).order_by(Document.id))
+        rows = session.execute(
+            select(*columns).where(Document.corpus_id == corpus[-36:], IS_CURRENT).order_by(Document.id)
+        )
         return [tuple(row) for row in rows]

@@ -1,5 +1,6 @@
 """How many documents have a text that was there before, on both databases: as uploads and corpora report it."""
 
+import json
 import unicodedata
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -20,7 +21,7 @@ from app.uploads import texts
 from app.uploads.rows import Row
 from app.uploads.store import Batch, Store
 from app.uploads.texts import KnownTexts, digest_of, merged
-from tests.app.uploads.sending import BATCH, CSV, break_off, lines, new_corpus, send, upload
+from tests.app.uploads.sending import BATCH, CSV, lines, new_corpus, send
 from tests.app.uploads.test_interrupted_uploads import LosesTheNews
 
 
@@ -45,6 +46,7 @@ def test_an_upload_and_its_corpus_count_texts_that_were_there_before(client: Tes
     first = send(client, corpus, lines({"text": "a  b"}, {"text": "c"}, {"text": "a\nb"}, {"text": " "}, {"text": ""}))
     assert (first.json()["copies"], counts(client, corpus)) == (1, (5, 2, 1, 2))
     second = send(client, corpus, b"text,label\n a b ,x\nA b,\n" + b"d,\n" * 2 * BATCH, CSV)
+    assert second.json()["added"] == 2 + 2 * BATCH
     assert second.json()["copies"] == 1 + 2 * BATCH - 1
     assert counts(client, corpus) == (7 + 2 * BATCH, 2, 2 * BATCH + 1, 4)
     other = new_corpus(client)
@@ -66,28 +68,11 @@ def body() -> list[bytes]:
 
 
 @pytest.mark.usefixtures("small_batches")
-@pytest.mark.parametrize("n_chunks", [3, BATCH, 3 * BATCH + 1, 10 * BATCH - 1])
-def test_an_upload_that_broke_off_reports_the_copies_of_an_undisturbed_one(
-    client: TestClient, corpus: str, n_chunks: int
-) -> None:
-    calm_corpus = new_corpus(client)
-    calm = upload(client, calm_corpus, b"".join(body()))
-    n_texts = len(set(body()))
-    assert calm.json()["copies"] == 10 * BATCH - n_texts
-    break_off(client, corpus, body()[:n_chunks])
-    break_off(client, corpus, body()[: n_chunks + 1])
-    again = upload(client, corpus, b"".join(body()))
-    assert again.content == calm.content
-    assert counts(client, corpus) == counts(client, calm_corpus) == (10 * BATCH, 0, 10 * BATCH - n_texts, n_texts)
-
-
-@pytest.mark.usefixtures("small_batches")
 def test_what_others_upload_meanwhile_counts_for_whoever_comes_second(client: TestClient, corpus: str) -> None:
-    break_off(client, corpus, [lines({"text": f"text {n}"}) for n in range(BATCH)])
-    assert send(client, corpus, lines({"text": "text 0"}, {"text": "text 9"})).json()["copies"] == 1
-    whole = lines(*({"text": f"text {n}"} for n in range(10)))
-    assert upload(client, corpus, whole).json()["copies"] == 1
-    assert counts(client, corpus) == (12, 0, 2, 10)
+    mine, others = (lines(*({"text": f"text {n}", "key": f"{name} {n}"} for n in range(10))) for name in "ab")
+    assert send(client, corpus, mine).json()["copies"] == 0
+    assert send(client, corpus, others).json()["copies"] == 10
+    assert counts(client, corpus) == (20, 0, 10, 10)
 
 
 @pytest.mark.usefixtures("small_batches")
@@ -95,8 +80,9 @@ def test_uploads_at_once_count_each_text_once(client: TestClient, corpus: str) -
     with ThreadPoolExecutor(4) as pool:
         answers = list(pool.map(lambda _: send(client, corpus, b"".join(body())), range(4)))
     n_texts = len(set(body()))
-    assert sum(answer.json()["copies"] for answer in answers) == 4 * 10 * BATCH - n_texts
-    assert counts(client, corpus) == (4 * 10 * BATCH, 0, 4 * 10 * BATCH - n_texts, n_texts)
+    assert sum(answer.json()["added"] for answer in answers) == 10 * BATCH
+    assert sum(answer.json()["copies"] for answer in answers) == 10 * BATCH - n_texts
+    assert counts(client, corpus) == (10 * BATCH, 0, 10 * BATCH - n_texts, n_texts)
 
 
 def test_a_batch_whose_commit_nobody_heard_of_counts_its_copies_once(
@@ -104,7 +90,8 @@ def test_a_batch_whose_commit_nobody_heard_of_counts_its_copies_once(
 ) -> None:
     store = Store(database, corpus[-36:])
     for number in range(3):
-        batch = Batch([Row(1, "text", None, None), Row(2, f"text {number}", None, None), Row(3, "text", None, None)])
+        texts = ("text", f"text {number}", "text")
+        batch = store.named(Batch([Row(line, text, f"{line} {number}", None) for line, text in enumerate(texts, 1)]))
         store.database = replace(database, sessions=cast(Any, LosesTheNews(database)))
         with pytest.raises(OperationalError):
             store.write(batch)
@@ -116,19 +103,22 @@ def test_a_batch_whose_commit_nobody_heard_of_counts_its_copies_once(
 def test_a_process_that_remembers_nothing_knows_the_same(
     client: TestClient, corpus: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    send(client, corpus, b"".join(body()))
+    def again(number: int) -> int:
+        rows = [{**json.loads(line), "key": f"{number} {n}"} for n, line in enumerate(body())]
+        return int(send(client, corpus, lines(*rows)).json()["copies"])
+
+    again(0)
     monkeypatch.setattr(texts, "MAX_KNOWN", 0)
-    for _ in range(2):
-        assert send(client, corpus, b"".join(body())).json()["copies"] == 10 * BATCH
+    assert [again(1), again(2)] == [10 * BATCH] * 2
     client.app.state.remembered_texts.by_corpus.clear()  # type: ignore[attr-defined]
-    assert send(client, corpus, b"".join(body())).json()["copies"] == 10 * BATCH
+    assert again(3) == 10 * BATCH
 
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(texts, "MAX_KNOWN", 10)
     remembered = texts.RememberedTexts()
     for name, size in (("a", 6), ("b", 4), ("c", 3), ("d", 11)):
-        remembered.keep(name, KnownTexts(1, (np.arange(size, dtype=np.uint64),)))
+        remembered.keep(name, KnownTexts(1, 1, (np.arange(size, dtype=np.uint64),)))
     assert list(remembered.by_corpus) == ["c"]
     monkeypatch.setattr(texts, "MAX_CORPORA", 2)
     for name in ("e", "f"):
@@ -144,7 +134,7 @@ def test_runs_hold_each_text_once_and_stay_few(batches: list[list[int]]) -> None
         assert new.tolist() == sorted(set(batch) - seen)
         seen |= set(batch)
         if new.size:
-            known = KnownTexts(0, merged((*known.runs, new)))
+            known = KnownTexts(None, 0, merged((*known.runs, new)))
         assert sorted(np.concatenate([*known.runs, []]).tolist()) == sorted(seen)
         sizes = [run.size for run in known.runs]
         assert all(long > 2 * short for long, short in pairwise(sizes))
@@ -156,3 +146,19 @@ def test_a_deleted_corpus_leaves_no_digest(client: TestClient, database: Databas
     client.app.state.removal.thread.submit(int).result(60)  # type: ignore[attr-defined]
     with database.readers.begin() as session:
         assert session.scalars(select(TextBatch.version)).all() == []
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_texts_that_were_taken_out_again_are_counted_no_more(client: TestClient, corpus: str) -> None:
+    send(client, corpus, lines(*({"text": f"text {n % 4}", "key": f"{n}"} for n in range(8))))
+    assert counts(client, corpus) == (8, 0, 4, 4)
+    client.delete(f"{corpus}/documents", params={"key": ["0", "4", "5"]})
+    assert counts(client, corpus) == (5, 0, 2, 3)
+    client.patch(f"{corpus}/documents/1", json={"text": "text 2"})
+    assert counts(client, corpus) == (5, 0, 3, 2)
+    more = send(client, corpus, lines({"text": "text 0", "key": "a"}, {"text": "text 2", "key": "b"}))
+    assert more.json()["copies"] == 1
+    assert counts(client, corpus) == (7, 0, 4, 3)
+    replaced = lines(*({"text": f"text {n}", "key": f"{n}"} for n in range(8)))
+    assert client.post(f"{corpus}/documents?on_conflict=replace", content=replaced).json()["copies"] == 1
+    assert counts(client, corpus) == (10, 0, 2, 8)
