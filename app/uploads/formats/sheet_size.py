@@ -22,7 +22,7 @@ def check_workbook(archive: ZipFile, limits: ReadLimits) -> None:
     copy of a string for each cell that shares it.
     """
     inflation = Inflation(archive, limits)
-    files = [info for info in archive.filelist if not info.is_dir()]
+    files = [info for info in archive.filelist if not info.filename.endswith("/")]
     lengths: list[int] = []
     for info in sorted(files, key=lambda info: not info.filename.lower().endswith(STRINGS)):
         sheet = SheetSize(limits, lengths)

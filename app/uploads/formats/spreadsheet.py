@@ -10,8 +10,8 @@ from zipfile import ZipFile
 from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook
 
 from app.core.errors import MalformedRequest
-from app.uploads.columns import ReadOptions, Table, choose, looks_like_header
-from app.uploads.formats.delimited import has_header, quoted
+from app.uploads.columns import ReadOptions, Table, choose
+from app.uploads.formats.header import header_of, quoted
 from app.uploads.formats.reading import Reading
 from app.uploads.formats.sheet_size import check_workbook
 from app.uploads.limits import ReadLimits
@@ -36,19 +36,13 @@ class SheetReading(Reading):
         first = next(numbered, None)
         if first is None:
             raise MalformedRequest(f"the sheet {shown(self.sheet_name)} is empty")
-        self.header_row, header = first
-        cells = [cell_name(value) for value in header]
-        self.has_header = options.has_header if looks_like_header(cells, options) else has_header(cells, options)
-        self.has_header = self.has_header is not False
-        names = cells if self.has_header else [str(n) for n in range(1, len(cells) + 1)]
-        self.names = [name.strip() or f"column {n}" for n, name in enumerate(names, 1)]
-        if not self.has_header and len(self.names) == 1 and not options.text:
-            self.names = ["text"]
+        self.first_row, first_values = first
+        cells = [cell_name(value) for value in first_values]
+        self.names, self.has_header = header_of(cells, options)
         sample = [values for _, values in islice(numbered, SAMPLE)]
-        if not self.has_header:
-            sample = [header, *sample]
         remark = f" (sheet: {shown(self.sheet_name)})"
         if not self.has_header:
+            sample = [first_values, *sample]
             remark = f" (sheet: {shown(self.sheet_name)}; no header; the first row is {quoted(cells)})"
         table = Table(self.names, [dict(zip(self.names, row, strict=False)) for row in sample], remark)
         self.chosen = choose(table, options, limits)
@@ -99,7 +93,7 @@ class SheetReading(Reading):
         key = None if self.chosen.key is None else places[self.chosen.key]
         others = [(name, places[name]) for name in self.chosen.fields]
         for number, values in self.records():
-            if self.has_header and number == self.header_row:
+            if self.has_header and number == self.first_row:
                 continue
             try:
                 found = [plain(value) for value in values]
