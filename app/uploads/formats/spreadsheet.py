@@ -80,8 +80,7 @@ class SheetReading(Reading):
     def records(self) -> Iterator[tuple[int, list[Any]]]:
         """The rows of the sheet that are not blank, each with its number."""
         sheet = sheet_of(self.workbook(), self.sheet_name)
-        offset = sheet.start[0] if sheet.start is not None else 0
-        for number, values in enumerate(sheet.iter_rows(), offset + 1):
+        for number, values in enumerate(sheet.iter_rows(), 1):  # from the sheet's first row, empty or not
             if any(value != "" for value in values):
                 yield number, values
 
