@@ -5,6 +5,7 @@ from zipfile import ZipFile
 
 from app.core.errors import MalformedRequest, UploadTooLarge
 from app.uploads.archives import Inflation
+from app.uploads.inflate import larger_than
 from app.uploads.limits import ReadLimits
 
 TAG = re.compile(rb"<(?:[\w.-]+:)?(row|c|v|si)\b([^>]*)>([^<]*)")
@@ -60,10 +61,10 @@ class SheetSize:
         if self.n_rows * self.n_columns > self.limits.max_cells:
             raise UploadTooLarge(
                 f"a sheet has {self.n_rows} rows and {self.n_columns} columns, more than {self.limits.max_cells} "
-                "cells; upload it as CSV, or delete what stands far from the rest"
+                "cells (MAX_CELLS); upload it as CSV, or delete what stands far from the rest"
             )
         if self.n_bytes > self.limits.max_bytes:
-            raise UploadTooLarge(f"the upload is larger than {self.limits.max_bytes} bytes, decompressed")
+            raise UploadTooLarge(larger_than(self.limits))
 
     def take(self, found: re.Match[bytes]) -> None:
         """Take a tag into account; a row or a cell without a place comes after the one before."""

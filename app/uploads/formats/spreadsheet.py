@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Any, BinaryIO
 from zipfile import ZipFile
 
-from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook
+from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, SheetVisibleEnum
 
 from app.core.errors import MalformedRequest
 from app.uploads.columns import ReadOptions, Table, choose
@@ -67,7 +67,8 @@ class SheetReading(Reading):
                     f"there is no sheet {shown(name)}: the workbook has {', '.join(map(shown, names[:20]))}"
                 )
             return name
-        full = [found for found in names if not_empty(workbook, found)]
+        seen = [sheet.name for sheet in workbook.sheets_metadata if sheet.visible == SheetVisibleEnum.Visible]
+        full = [found for found in seen or names if not_empty(workbook, found)]
         if not full:
             raise MalformedRequest("no sheet of the workbook has anything in it")
         if len(full) > 1:

@@ -84,7 +84,7 @@ def test_a_picture_among_texts_costs_itself() -> None:
     assert reasons(found) == {
         1: "a/1.png: the file is an image, not a text",
         3: "a/3.txt: `text` contains a NUL character",
-        4: "a/4.txt: `text` is longer than 4096 bytes".replace("a/4", "b/4"),
+        4: "a/4.txt: `text` is longer than 4096 bytes (MAX_DOCUMENT_BYTES)".replace("a/4", "b/4"),
     }
 
 
@@ -116,6 +116,14 @@ def test_a_sheet_may_have_no_header() -> None:
     assert "header=false" in refusal(data)
     found = read(data, has_header=False, text=("1",), label="2")
     assert found == [Row(1, "some words", None, "x"), Row(2, "others", None, "y")]
+
+
+def test_a_hidden_sheet_is_read_only_by_its_name() -> None:
+    data = workbook(lists=[["no"], ["yes"]], data=ROWS)
+    hidden = with_members_changed(data, "workbook.xml", b'name="lists"', b'name="lists" state="hidden"')
+    assert "no column that is known: 'no'" in refusal(data)
+    assert read(hidden) == [Row(2, "some words", None, "a")]
+    assert read(hidden, sheet="lists", text=("no",)) == [Row(2, "yes", None, None)]
 
 
 def test_an_empty_workbook_is_refused() -> None:
@@ -181,13 +189,13 @@ def test_gzip_up_to_the_limit_is_read_and_one_byte_more_is_not(size: int) -> Non
     assert opened(data, "a.txt.gz", limits=limits).format == "text"
     limits = ReadLimits(max_bytes=size - 1)
     assert refusal(data, "a.txt.gz", limits=limits) == (
-        f"UploadTooLarge: the upload is larger than {size - 1} bytes, decompressed"
+        f"UploadTooLarge: the upload is larger than {size - 1} bytes when it is decompressed (MAX_UPLOAD_BYTES)"
     )
 
 
 def test_bombs_stop_at_the_limit() -> None:
     zeros = b"\0" * 2**24
-    too_large = "UploadTooLarge: the upload is larger than 1048576 bytes, decompressed"
+    too_large = "UploadTooLarge: the upload is larger than 1048576 bytes when it is decompressed (MAX_UPLOAD_BYTES)"
     assert refusal(gzip.compress(zeros)) == too_large
     assert refusal(zip_of({"a.txt": zeros})) == too_large
     assert refusal(zip_of({"a.csv": zeros})) == too_large
@@ -209,7 +217,9 @@ def test_a_sheet_with_a_cell_far_away_is_refused_before_it_fills_the_memory() ->
     data = workbook(a=ROWS)
     for place in (b'r="XFD1048576"', b"r = 'XFD1048576'", b'r="XFD1048576"' + b" " * 300_000):
         found = refusal(with_members_changed(data, "sheet1.xml", b'r="B2"', place), limits=ReadLimits())
-        assert found.startswith("UploadTooLarge: a sheet has 1048576 rows and 16384 columns, more than 20000000 cells")
+        assert found.startswith(
+            "UploadTooLarge: a sheet has 1048576 rows and 16384 columns, more than 5000000 cells (MAX_CELLS)"
+        )
     found = refusal(with_members_changed(data, "sheet1.xml", b'row r="2"', b'row r="99999999"'), limits=ReadLimits())
     assert "99999999 rows" in found
 
@@ -217,14 +227,20 @@ def test_a_sheet_with_a_cell_far_away_is_refused_before_it_fills_the_memory() ->
 def test_a_string_that_many_cells_share_counts_once_for_each() -> None:
     data = workbook(a=[["text"], *[["x" * 30_000]] * 100])
     assert len(data) < 2**15
-    assert refusal(data) == "UploadTooLarge: the upload is larger than 1048576 bytes, decompressed"
+    assert (
+        refusal(data)
+        == "UploadTooLarge: the upload is larger than 1048576 bytes when it is decompressed (MAX_UPLOAD_BYTES)"
+    )
     assert len(read(data, limits=ReadLimits())) == 100
 
 
 def test_a_zip_has_a_greatest_number_of_files() -> None:
     data = zip_of({f"a/{n}": "x" for n in range(4)})
     assert len(read(data, limits=ReadLimits(max_files=4))) == 4
-    assert refusal(data, limits=ReadLimits(max_files=3)) == "UploadTooLarge: the ZIP holds 4 files, more than 3"
+    assert (
+        refusal(data, limits=ReadLimits(max_files=3))
+        == "UploadTooLarge: the ZIP holds 4 files, more than 3 (MAX_FILES)"
+    )
 
 
 def test_a_zip_with_a_password_or_a_strange_compression_is_refused() -> None:
