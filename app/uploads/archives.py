@@ -27,7 +27,7 @@ def opened(file: BinaryIO, limits: ReadLimits) -> zipfile.ZipFile:
     except DAMAGES as error:
         raise MalformedRequest(f"the ZIP is damaged: {error}") from error
     if len(archive.filelist) > limits.max_files:
-        raise UploadTooLarge(f"the ZIP holds {len(archive.filelist)} files, more than {limits.max_files}")
+        raise UploadTooLarge(f"the ZIP holds {len(archive.filelist)} files, more than {limits.max_files} (MAX_FILES)")
     for info in archive.filelist:
         if info.flag_bits & 0x1:
             raise UnsupportedUpload("the ZIP is encrypted: upload one without a password")
@@ -47,7 +47,7 @@ def check_directory(file: BinaryIO, limits: ReadLimits) -> None:
         found.append(int.from_bytes(tail[at_64 + 40 : at_64 + 48], "little"))
     n_bytes = min(max(found, default=0), size)
     if n_bytes > max(limits.max_files * SMALLEST_ENTRY, limits.max_files * LARGEST_ENTRY):
-        raise UploadTooLarge(f"the ZIP holds more than {limits.max_files} files")
+        raise UploadTooLarge(f"the ZIP holds more than {limits.max_files} files (MAX_FILES)")
 
 
 class Inflation:

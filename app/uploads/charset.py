@@ -20,7 +20,7 @@ MARKS = (  # UTF-32 first: its mark begins with that of UTF-16
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 # Encodings of texts, and of nothing that could hold half of a surrogate pair.
-NO_CHARSETS = {"utf-7", "idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined", "mbcs", "oem"}
+NO_CHARSETS = {"utf_7", "idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined", "mbcs", "oem"}
 SOME = "utf-8, utf-16, iso-8859-1, windows-1252, windows-1251, gb18030, shift_jis, euc-kr"
 PUBLIC_NAMES = {
     **{f"cp125{n}": f"windows-125{n}" for n in range(9)},
@@ -82,7 +82,11 @@ def codec_of(charset: str) -> str:
             raise LookupError
         found = codecs.lookup(charset.strip())
         # It is how Python itself tells encodings of texts from others.
-        if not found._is_text_encoding or found.name in NO_CHARSETS or found.incrementaldecoder is None:
+        if (
+            not found._is_text_encoding
+            or found.name.replace("-", "_") in NO_CHARSETS
+            or found.incrementaldecoder is None
+        ):
             raise LookupError
     except LookupError as error:
         shown = charset[:40].encode("ascii", "replace").decode()
@@ -123,7 +127,7 @@ def check(source: Source, declared: str | None, where: str) -> None:
 def refusal(source: Source, offset: int, declared: str | None, where: str) -> str:
     """That a file is not in its encoding, where it is not, and what it may be in."""
     name = f"{declared}, the declared charset" if declared else f"{source.charset}"
-    place = f"{where}the file is not {name}, at byte {offset} (line {line_of(source, offset)})"
+    place = f"{where}the file is not {name}, at byte offset {offset} (line {line_of(source, offset)})"
     found = guess(source, offset)
     if found is None:
         return f"{place}; name the charset that it is in, for example charset=windows-1252"

@@ -87,14 +87,18 @@ class Table:
         return found if found is not None and (named or self.length(found)) else None
 
     def likely_label(self) -> str | None:
-        """The column that is probably the label, by its name."""
-        return next((name for name in self.names if normal(name) in LIKE_LABEL), None)
+        """The column that is probably the label, by its name; lists of tags are none."""
+        return next((name for name in self.names if normal(name) in LIKE_LABEL and self.could_be_label(name)), None)
+
+    def could_be_label(self, name: str) -> bool:
+        """Whether a column has values that may be labels."""
+        return not any(isinstance(row.get(name), list | dict) for row in self.samples)
 
 
 def choose(table: Table, options: ReadOptions, limits: ReadLimits, *, can_count: bool = False) -> Columns:
     """The columns of a table by what they are for. Raises MalformedRequest."""
     if len(table.names) > limits.max_columns:
-        raise MalformedRequest(f"the file has {len(table.names)} columns, more than {limits.max_columns}")
+        raise MalformedRequest(f"the file has {len(table.names)} columns, more than {limits.max_columns} (MAX_COLUMNS)")
     check_unique(table)
     text = tuple(dict.fromkeys(table.named(name, TEXT) for name in options.text if name))
     if not text:

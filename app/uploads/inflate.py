@@ -72,4 +72,9 @@ def inflated_once(file: BinaryIO, limits: ReadLimits, stack: ExitStack) -> Binar
 def check_size(size: int, limits: ReadLimits) -> None:
     """Raise UploadTooLarge past the limit."""
     if size > limits.max_bytes:
-        raise UploadTooLarge(f"the upload is larger than {limits.max_bytes} bytes, decompressed")
+        raise UploadTooLarge(larger_than(limits))
+
+
+def larger_than(limits: ReadLimits) -> str:
+    """That an upload is too large when it is unpacked."""
+    return f"the upload is larger than {limits.max_bytes} bytes when it is decompressed (MAX_UPLOAD_BYTES)"

@@ -9,9 +9,9 @@ class ReadLimits:
 
     max_bytes: int = 2**30  # of the whole upload, decompressed
     max_document_bytes: int = 2**20  # of a document's text, in UTF-8
-    max_line_bytes: int = 2**23  # of a line, a record over several lines, or an object
+    max_line_bytes: int = 2**22  # of a line, a record over several lines, or an object
     max_fields_bytes: int = 2**16  # of a document's other columns together, as JSON
     max_columns: int = 1_000
     max_files: int = 1_000_000  # in a ZIP
-    max_cells: int = 20_000_000  # of a sheet's rectangle: all of it is held in memory at once
+    max_cells: int = 5_000_000  # of a sheet's rectangle: all of it is held in memory at once
     max_document_tokens: int = 1_000_000  # of a ready bag of words

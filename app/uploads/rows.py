@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 from unicodedata import is_normalized, normalize
 
+from app.core.errors import MalformedRequest
 from app.core.tables import MAX_KEY, MAX_NAME
 from app.uploads.limits import ReadLimits
 
@@ -39,9 +40,12 @@ class RowBuilder:
     """Makes rows of values."""
 
     def __init__(self, limits: ReadLimits, unlabeled: Iterable[str] = ()) -> None:
-        """`unlabeled` are values of the label column that mean: no label."""
+        """`unlabeled` are values of the label column that mean: no label. Raises MalformedRequest."""
         self.limits = limits
-        self.unlabeled = {name_of("label", value) for value in unlabeled}
+        try:
+            self.unlabeled = {name_of("label", value) for value in unlabeled}
+        except BadRow as error:
+            raise MalformedRequest(f"a value of unlabeled cannot be a label: {error}") from error
         self.labels: dict[str, str | None] = {}
 
     def row(
@@ -73,10 +77,12 @@ class RowBuilder:
         words = counted(counts)
         n_tokens = sum(words.values())
         if n_tokens > self.limits.max_document_tokens:
-            raise BadRow(f"`counts` are {n_tokens} words, more than {self.limits.max_document_tokens}")
+            raise BadRow(
+                f"`counts` are {n_tokens} words, more than {self.limits.max_document_tokens} (MAX_DOCUMENT_TOKENS)"
+            )
         text = json.dumps(words, ensure_ascii=False, separators=(",", ":")) if words else ""
         if len(text.encode()) > self.limits.max_document_bytes:
-            raise BadRow(f"`counts` are longer than {self.limits.max_document_bytes} bytes")
+            raise BadRow(f"`counts` are longer than {self.limits.max_document_bytes} bytes (MAX_DOCUMENT_BYTES)")
         if fields:
             self.check_fields(fields, None)
         return Row(line, text, found, self.label_of(label), fields or None, is_counts=True)
@@ -100,7 +106,7 @@ class RowBuilder:
         check_characters("text", text)
         longest = self.limits.max_document_bytes
         if 4 * len(text) > longest and len(text.encode()) > longest:
-            raise BadRow(f"`text` is longer than {longest} bytes")
+            raise BadRow(f"`text` is longer than {longest} bytes (MAX_DOCUMENT_BYTES)")
 
     def check_fields(self, fields: Mapping[str, Any], size: int | None) -> None:
         """Raise BadRow for fields that cannot be stored."""
@@ -113,7 +119,8 @@ class RowBuilder:
             return
         if len(json.dumps(fields, ensure_ascii=False).encode()) > self.limits.max_fields_bytes:
             raise BadRow(
-                f"the columns besides text, label and key are longer than {self.limits.max_fields_bytes} bytes of JSON"
+                f"the columns besides text, label and key are longer than {self.limits.max_fields_bytes} bytes of JSON "
+                "(MAX_FIELDS_BYTES)"
             )
 
 

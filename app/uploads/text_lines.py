@@ -67,6 +67,11 @@ def lines_of(pieces: Iterable[str], longest: int) -> Iterator[tuple[int, str | N
         yield number, None if is_too_long or exceeds(held, longest) else held
 
 
+def too_long(what: str, longest: int) -> str:
+    """The reason why a line, or what else is read at once, cannot be used."""
+    return f"the {what} is longer than {longest} bytes (MAX_LINE_BYTES)"
+
+
 def exceeds(line: str, longest: int) -> bool:
     """Whether a line has more than so many bytes in UTF-8."""
     return 4 * len(line) > longest and (len(line) > longest or len(line.encode()) > longest)

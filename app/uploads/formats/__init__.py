@@ -2,6 +2,7 @@
 
 import weakref
 from contextlib import ExitStack
+from itertools import islice
 from pathlib import PurePosixPath
 from typing import BinaryIO
 
@@ -11,7 +12,7 @@ from app.core.errors import MalformedRequest, UnsupportedUpload
 from app.uploads.archives import extracted, opened
 from app.uploads.charset import codec_of, source_of
 from app.uploads.columns import ReadOptions, looks_like_header
-from app.uploads.formats.delimited import DelimitedReading, likely_delimiter
+from app.uploads.formats.delimited import SAMPLE, DelimitedReading, layout_of
 from app.uploads.formats.detection import NAMES, check_readable, declared_format, json_kind
 from app.uploads.formats.json_items import JsonReading, check_is_json
 from app.uploads.formats.ndjson import NdjsonReading
@@ -28,6 +29,13 @@ from app.uploads.text_lines import Source
 
 __all__ = ["Reading", "look"]
 BEGINNING = 2**16  # characters that are looked at
+DELIMITED = {"csv", "tsv"}
+FORMATS_OF_OPTIONS = {
+    "charset": DELIMITED | {"ndjson", "json", "text", "svmlight", "zip"},
+    "delimiter": DELIMITED,
+    "has_header": DELIMITED | {"xlsx"},
+    "sheet": {"xlsx"},
+}
 TABLES = {"ndjson", "json", "csv", "tsv", "xlsx", "parquet", "svmlight"}  # formats of many documents a file
 
 
@@ -40,6 +48,7 @@ def look(
     """
     with ExitStack() as stack:
         reading = reading_of(inflated(file, limits, stack), name, content_type, options, limits, stack)
+        check_options(reading, options)
         weakref.finalize(reading, stack.pop_all().close)
     return reading
 
@@ -65,6 +74,13 @@ def reading_of(
         raise MalformedRequest(f"the file is said to be {declared.upper()}, but does not begin as one")
     source = source_of(file, charset_of(content_type, options))
     return reading_of_text(source, declared, options, limits)
+
+
+def check_options(reading: Reading, options: ReadOptions) -> None:
+    """Raise MalformedRequest for an option that means nothing in this format: nothing is ignored in silence."""
+    for option, formats in FORMATS_OF_OPTIONS.items():
+        if getattr(options, option) is not None and reading.format not in formats:
+            raise MalformedRequest(f"{option.removeprefix('has_')} means nothing here: the file is {reading.format}")
 
 
 def charset_of(content_type: str | None, options: ReadOptions) -> str | None:
@@ -114,8 +130,10 @@ def looks_like_table(source: Source, options: ReadOptions, is_sure: bool) -> boo
     """Whether the first lines are a table; of a file that is called a text, whether its header says so."""
     if options.delimiter is not None or options.has_header is not None or options.text:
         return True
-    delimiter = likely_delimiter(source, options, "csv")
-    records = [record[1] for _, record in zip(range(100), Records(source, delimiter, BEGINNING), strict=False)]
+    layout = layout_of(source, options, "csv")
+    if layout.skipped_lines:
+        return True
+    records = [record[1] for record in islice(Records(source, layout.delimiter, BEGINNING), SAMPLE)]
     rows = [row for row in records if isinstance(row, list) and any(map(str.strip, row))]
     if not rows or len(rows[0]) == 1:
         return bool(rows) and len(rows) > 1 and rows[0][0].strip().lower() == "text"

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from app.core.errors import MalformedRequest
 from app.uploads.columns import ReadOptions, Table, choose, looks_like_header
+from app.uploads.formats.header import header_of, quoted
 from app.uploads.formats.reading import Reading
 from app.uploads.formats.records import Record, Records
 from app.uploads.limits import ReadLimits
@@ -44,15 +45,12 @@ class DelimitedReading(Reading):
         self.layout = layout_of(source, options, format)
         self.delimiter = self.layout.delimiter
         first, sample = self.sample()
-        self.header_line, cells = first
-        self.has_header = has_header(cells, options)
+        self.first_line, cells = first
+        self.names, self.has_header = header_of(cells, options)
         if not self.has_header:
             sample = [cells, *sample]
-        names = cells if self.has_header else [str(n) for n in range(1, len(cells) + 1)]
-        self.names = [name.strip() or f"column {n}" for n, name in enumerate(names, 1)]
-        if not self.has_header and len(self.names) == 1 and not options.text:
-            self.names = ["text"]
-        table = Table(self.names, [dict(zip(self.names, row, strict=False)) for row in sample], self.remark(cells))
+        samples = [dict(zip(self.names, row, strict=False)) for row in sample]
+        table = Table(self.names, samples, self.remark(cells))
         self.chosen = choose(table, options, limits)
         self.columns = self.chosen.told()
         self.builder = RowBuilder(limits, options.unlabeled)
@@ -79,14 +77,14 @@ class DelimitedReading(Reading):
         name = SHOWN.get(self.layout.delimiter, self.layout.delimiter)
         if self.has_header:
             return f" (delimiter: {name})" if len(cells) > 1 else f" (no delimiter in it; {name} was assumed)"
-        return f" (no header; delimiter: {name}; the first record is {quoted(cells)})"
+        return f" (no header; delimiter: {name}; the first row is {quoted(cells)})"
 
     def rows(self) -> Iterator[Row | BadLine]:
         """A row for each record."""
         records = self.records()
         if self.has_header:
             for record in records:
-                if record[0] == self.header_line:
+                if record[0] == self.first_line:
                     break
         places = {name: at for at, name in enumerate(self.names)}
         text = [places[name] for name in self.chosen.text]
@@ -102,7 +100,7 @@ class DelimitedReading(Reading):
             line, values = record
             if len(values) != width:
                 if any(map(str.strip, values)):
-                    yield BadLine(line, f"the record has {len(values)} fields where the header has {width}")
+                    yield BadLine(line, f"the record has {fields_in(len(values))} where the first has {width}")
                 continue
             texts = (pick(values),) if len(text) == 1 else pick(values)
             if not texts[0] and not any(map(str.strip, values)):
@@ -162,19 +160,6 @@ def score(source: Source, delimiter: str, options: ReadOptions) -> tuple[bool, f
     return looks_like_header(rows[0], options), alike, width if mode(widths) == width else 0
 
 
-def has_header(cells: list[str], options: ReadOptions) -> bool:
-    """Whether the first record names the columns. Raises MalformedRequest if nobody can know."""
-    if options.has_header is not None:
-        return options.has_header
-    if looks_like_header(cells, options):
-        return True
-    raise MalformedRequest(
-        f"the first record names no column that is known: {quoted(cells)}; if these are the names, say which is the "
-        "text, as in text=NAME; if the file has no header, say header=false, and the columns are called 1, 2, 3"
-    )
-
-
-def quoted(cells: list[str]) -> str:
-    """A record as it is quoted in a refusal."""
-    found = ", ".join(repr(shown(cell)) for cell in cells[:20])
-    return found if len(cells) <= 20 else f"{found} and {len(cells) - 20} more"
+def fields_in(n: int) -> str:
+    """A number of fields."""
+    return "1 field" if n == 1 else f"{n} fields"

@@ -165,9 +165,7 @@ def json_kind(beginning: str, is_all: bool) -> str | None:
     whole = lines[1:] if is_all else lines[1:-1]
     if any(isinstance(parsed(line), dict) for line in whole[:20]):
         return "ndjson"
-    if len(lines) == 1:
-        return "ndjson"
-    return "json" if is_open(lines[0]) else "ndjson"
+    return "json" if is_open(lines[0]) or (re.search(r"\}\s*\{", lines[0]) and starts_with_object(text)) else "ndjson"
 
 
 def parsed(line: str) -> object:
@@ -176,6 +174,14 @@ def parsed(line: str) -> object:
         return json.loads(line)
     except (ValueError, RecursionError):
         return None
+
+
+def starts_with_object(text: str) -> bool:
+    """Whether a whole object stands at the beginning, whatever comes after it."""
+    try:
+        return isinstance(json.JSONDecoder().raw_decode(text)[0], dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def has_text(fields: dict[str, object]) -> bool:

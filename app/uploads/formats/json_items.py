@@ -10,7 +10,7 @@ from app.uploads.formats.objects import Item, ObjectsReading, object_of
 from app.uploads.json_values import DECODER, UnreadableNumber
 from app.uploads.limits import ReadLimits
 from app.uploads.rows import BadLine, BadRow
-from app.uploads.text_lines import Source
+from app.uploads.text_lines import Source, too_long
 
 BLANKS = re.compile(r"[ \t\n\r]*")
 OPENING = re.compile(r'\s*\{\s*"((?:[^"\\]|\\.)*)"\s*:\s*\[\s*[{\]]')  # {"documents": [{
@@ -88,7 +88,7 @@ class Buffer:
                 value, end = DECODER.raw_decode(self.text, self.at)
             except json.JSONDecodeError as error:
                 if len(self.text) - self.at > self.longest:
-                    raise Damaged(f"the item is longer than {self.longest} bytes") from error
+                    raise Damaged(too_long("item", self.longest)) from error
                 if not self.more():
                     raise Damaged(
                         f"the item is not JSON: {error.msg} at its character {error.pos - self.at + 1}"
@@ -101,7 +101,7 @@ class Buffer:
             if end < len(self.text) or not self.more():  # a number might continue
                 size, self.at = end - self.at, end
                 if size > self.longest:
-                    raise Damaged(f"the item is longer than {self.longest} bytes")
+                    raise Damaged(too_long("item", self.longest))
                 return value, size
 
 

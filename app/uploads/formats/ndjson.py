@@ -7,7 +7,7 @@ from app.uploads.formats.objects import Item, ObjectsReading, object_of
 from app.uploads.json_values import value_of
 from app.uploads.limits import ReadLimits
 from app.uploads.rows import BadLine, BadRow
-from app.uploads.text_lines import Source
+from app.uploads.text_lines import Source, too_long
 
 
 class NdjsonReading(ObjectsReading):
@@ -28,7 +28,7 @@ class NdjsonReading(ObjectsReading):
         longest = self.limits.max_line_bytes
         for number, line in self.source.lines(longest):
             if line is None:
-                yield BadLine(number, f"the line is longer than {longest} bytes")
+                yield BadLine(number, too_long("line", longest))
                 continue
             if not line or line.isspace():
                 continue

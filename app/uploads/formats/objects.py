@@ -66,7 +66,8 @@ class RowMaker:
         self.names: dict[str, str] = {}  # of columns, by their normal forms
         for name in filter(None, (*columns.text, columns.label, columns.key, columns.counts)):
             self.names.setdefault(normal(name), name)
-        self.known = frozenset((*self.names.values(), *columns.text, *columns.fields))
+        others = (name for name in columns.fields if normal(name) not in self.names)
+        self.known = frozenset((*self.names.values(), *columns.text, *others))
 
     def row(self, line: int, fields: dict[str, Any], size: int) -> Row:
         """The row of an object. Raises BadRow."""
@@ -78,7 +79,7 @@ class RowMaker:
         label = None if columns.label is None else fields.pop(columns.label, None)
         key = None if columns.key is None else fields.pop(columns.key, None)
         counts = None if columns.counts is None else fields.pop(columns.counts, None)
-        others = {name: value for name, value in fields.items() if value is not None and value != ""}
+        others = {name: value for name, value in fields.items() if value is not None}
         if others:
             check_deeply("a name", list(others))
         if counts is not None:
@@ -104,7 +105,7 @@ def object_of(value: object, limits: ReadLimits, what: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise BadRow(f"{what} is JSON, but not an object")
     if len(value) > limits.max_columns:
-        raise BadRow(f"the object has {len(value)} fields, more than {limits.max_columns}")
+        raise BadRow(f"the object has {len(value)} fields, more than {limits.max_columns} (MAX_COLUMNS)")
     return value
 
 

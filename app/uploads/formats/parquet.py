@@ -9,6 +9,7 @@ from typing import Any, BinaryIO
 from app.core.errors import MalformedRequest, UnsupportedUpload, UploadTooLarge
 from app.uploads.columns import ReadOptions
 from app.uploads.formats.objects import Item, ObjectsReading
+from app.uploads.inflate import larger_than
 from app.uploads.limits import ReadLimits
 from app.uploads.rows import BadLine, BadRow
 
@@ -42,9 +43,9 @@ class ParquetReading(ObjectsReading):
         except self.damages as error:
             raise MalformedRequest(f"the Parquet file cannot be read: {first_line(error)}") from error
         if len(names) > limits.max_columns:
-            raise MalformedRequest(f"the file has {len(names)} columns, more than {limits.max_columns}")
+            raise MalformedRequest(f"the file has {len(names)} columns, more than {limits.max_columns} (MAX_COLUMNS)")
         if size > limits.max_bytes:
-            raise UploadTooLarge(f"the upload is larger than {limits.max_bytes} bytes, decompressed")
+            raise UploadTooLarge(larger_than(limits))
         if len(set(names)) < len(names):
             raise MalformedRequest("two columns of the Parquet file have the same name: rename one")
         self.find_columns()
@@ -56,7 +57,7 @@ class ParquetReading(ObjectsReading):
             for batch in self.table.iter_batches(batch_size=BATCH, use_threads=False):
                 n_bytes += batch.nbytes
                 if n_bytes > self.limits.max_bytes:
-                    yield BadLine(number + 1, f"the upload is larger than {self.limits.max_bytes} bytes, decompressed")
+                    yield BadLine(number + 1, larger_than(self.limits))
                     return
                 for row in batch.to_pylist():
                     number += 1

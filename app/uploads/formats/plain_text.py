@@ -7,7 +7,7 @@ from app.uploads.columns import ReadOptions
 from app.uploads.formats.reading import Reading
 from app.uploads.limits import ReadLimits
 from app.uploads.rows import BadLine, BadRow, Row, RowBuilder
-from app.uploads.text_lines import Source
+from app.uploads.text_lines import Source, too_long
 
 
 class PlainTextReading(Reading):
@@ -35,7 +35,7 @@ class PlainTextReading(Reading):
         longest = self.limits.max_line_bytes
         for number, line in self.source.lines(longest):
             if line is None:
-                yield BadLine(number, f"the line is longer than {longest} bytes")
+                yield BadLine(number, too_long("line", longest))
             elif line.strip():
                 try:
                     yield self.builder.row(number, (line,), None, None, None)

@@ -4,7 +4,7 @@ import csv
 from collections.abc import Iterator
 
 from app.uploads.rows import BadLine
-from app.uploads.text_lines import Source
+from app.uploads.text_lines import Source, too_long
 
 # The csv module refuses fields above 128 KiB unless told otherwise; records are bounded here already.
 csv.field_size_limit(2**31 - 1)
@@ -37,7 +37,7 @@ class Records:
         for number, line in self.lines:
             self.number = number
             if line is None:
-                raise RecordTooLong(f"the line is longer than {self.longest} bytes")
+                raise RecordTooLong(too_long("line", self.longest))
             self.held.append(line + "\n")
             self.size += len(line)
             if self.size > self.longest or len(self.held) > MAX_RECORD_LINES:
@@ -69,7 +69,8 @@ class Records:
         long_line = self.number
         if not reason:
             yield from self.give_up(
-                f"a quote that opens here is not closed within {self.longest} bytes and {MAX_RECORD_LINES} lines"
+                f"a quote that opens here is not closed within {self.longest} bytes (MAX_LINE_BYTES) and "
+                f"{MAX_RECORD_LINES} lines"
             )
             return
         self.number -= 1

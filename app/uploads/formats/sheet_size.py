@@ -5,6 +5,7 @@ from zipfile import ZipFile
 
 from app.core.errors import MalformedRequest, UploadTooLarge
 from app.uploads.archives import Inflation
+from app.uploads.inflate import larger_than
 from app.uploads.limits import ReadLimits
 
 TAG = re.compile(rb"<(?:[\w.-]+:)?(row|c|v|si)\b([^>]*)>([^<]*)")
@@ -22,7 +23,7 @@ def check_workbook(archive: ZipFile, limits: ReadLimits) -> None:
     copy of a string for each cell that shares it.
     """
     inflation = Inflation(archive, limits)
-    files = [info for info in archive.filelist if not info.is_dir()]
+    files = [info for info in archive.filelist if not info.filename.endswith("/")]
     lengths: list[int] = []
     for info in sorted(files, key=lambda info: not info.filename.lower().endswith(STRINGS)):
         sheet = SheetSize(limits, lengths)
@@ -60,10 +61,10 @@ class SheetSize:
         if self.n_rows * self.n_columns > self.limits.max_cells:
             raise UploadTooLarge(
                 f"a sheet has {self.n_rows} rows and {self.n_columns} columns, more than {self.limits.max_cells} "
-                "cells; upload it as CSV, or delete what stands far from the rest"
+                "cells (MAX_CELLS); upload it as CSV, or delete what stands far from the rest"
             )
         if self.n_bytes > self.limits.max_bytes:
-            raise UploadTooLarge(f"the upload is larger than {self.limits.max_bytes} bytes, decompressed")
+            raise UploadTooLarge(larger_than(self.limits))
 
     def take(self, found: re.Match[bytes]) -> None:
         """Take a tag into account; a row or a cell without a place comes after the one before."""

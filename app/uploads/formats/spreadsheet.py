@@ -7,11 +7,11 @@ from math import isfinite
 from typing import Any, BinaryIO
 from zipfile import ZipFile
 
-from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook
+from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, SheetVisibleEnum
 
 from app.core.errors import MalformedRequest
-from app.uploads.columns import ReadOptions, Table, choose, looks_like_header
-from app.uploads.formats.delimited import has_header, quoted
+from app.uploads.columns import ReadOptions, Table, choose
+from app.uploads.formats.header import header_of, quoted
 from app.uploads.formats.reading import Reading
 from app.uploads.formats.sheet_size import check_workbook
 from app.uploads.limits import ReadLimits
@@ -36,19 +36,13 @@ class SheetReading(Reading):
         first = next(numbered, None)
         if first is None:
             raise MalformedRequest(f"the sheet {shown(self.sheet_name)} is empty")
-        self.header_row, header = first
-        cells = [cell_name(value) for value in header]
-        self.has_header = options.has_header if looks_like_header(cells, options) else has_header(cells, options)
-        self.has_header = self.has_header is not False
-        names = cells if self.has_header else [str(n) for n in range(1, len(cells) + 1)]
-        self.names = [name.strip() or f"column {n}" for n, name in enumerate(names, 1)]
-        if not self.has_header and len(self.names) == 1 and not options.text:
-            self.names = ["text"]
+        self.first_row, first_values = first
+        cells = [cell_name(value) for value in first_values]
+        self.names, self.has_header = header_of(cells, options)
         sample = [values for _, values in islice(numbered, SAMPLE)]
-        if not self.has_header:
-            sample = [header, *sample]
         remark = f" (sheet: {shown(self.sheet_name)})"
         if not self.has_header:
+            sample = [first_values, *sample]
             remark = f" (sheet: {shown(self.sheet_name)}; no header; the first row is {quoted(cells)})"
         table = Table(self.names, [dict(zip(self.names, row, strict=False)) for row in sample], remark)
         self.chosen = choose(table, options, limits)
@@ -73,7 +67,8 @@ class SheetReading(Reading):
                     f"there is no sheet {shown(name)}: the workbook has {', '.join(map(shown, names[:20]))}"
                 )
             return name
-        full = [found for found in names if not_empty(workbook, found)]
+        seen = [sheet.name for sheet in workbook.sheets_metadata if sheet.visible == SheetVisibleEnum.Visible]
+        full = [found for found in seen or names if not_empty(workbook, found)]
         if not full:
             raise MalformedRequest("no sheet of the workbook has anything in it")
         if len(full) > 1:
@@ -86,8 +81,7 @@ class SheetReading(Reading):
     def records(self) -> Iterator[tuple[int, list[Any]]]:
         """The rows of the sheet that are not blank, each with its number."""
         sheet = sheet_of(self.workbook(), self.sheet_name)
-        offset = sheet.start[0] if sheet.start is not None else 0
-        for number, values in enumerate(sheet.iter_rows(), offset + 1):
+        for number, values in enumerate(sheet.iter_rows(), 1):  # from the sheet's first row, empty or not
             if any(value != "" for value in values):
                 yield number, values
 
@@ -99,7 +93,7 @@ class SheetReading(Reading):
         key = None if self.chosen.key is None else places[self.chosen.key]
         others = [(name, places[name]) for name in self.chosen.fields]
         for number, values in self.records():
-            if self.has_header and number == self.header_row:
+            if self.has_header and number == self.first_row:
                 continue
             try:
                 found = [plain(value) for value in values]

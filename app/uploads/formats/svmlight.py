@@ -8,7 +8,7 @@ from app.uploads.columns import ReadOptions
 from app.uploads.formats.reading import Reading
 from app.uploads.limits import ReadLimits
 from app.uploads.rows import BadLine, BadRow, Row, RowBuilder, shortened
-from app.uploads.text_lines import Source
+from app.uploads.text_lines import Source, too_long
 
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d{1,3})?", re.ASCII | re.IGNORECASE)
 FEATURE = re.compile(r"(\d{1,18}):(\S+)", re.ASCII)
@@ -43,7 +43,7 @@ class SvmlightReading(Reading):
         longest = self.limits.max_line_bytes
         for number, line in self.source.lines(longest):
             if line is None:
-                yield BadLine(number, f"the line is longer than {longest} bytes")
+                yield BadLine(number, too_long("line", longest))
                 continue
             words, _, comment = line.partition("#")
             parts = words.split()

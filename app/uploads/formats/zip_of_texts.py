@@ -1,8 +1,8 @@
 """A ZIP of text files: each is a document, and its folder the label."""
 
 import io
-from collections import Counter
 from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import PurePosixPath
 from typing import Any
 from zipfile import ZipFile, ZipInfo
@@ -17,7 +17,7 @@ from app.uploads.limits import ReadLimits
 from app.uploads.mails import mail_of
 from app.uploads.rows import BadLine, BadRow, Row, RowBuilder
 
-UNLABELED = "unlabeled"
+UNLABELED = ("", "unlabeled", "unlabelled")
 SKIPPED_FOLDERS = {"__macosx"}
 SKIPPED_FILES = {"thumbs.db", "desktop.ini"}
 
@@ -41,7 +41,13 @@ class ZipReading(Reading):
             raise MalformedRequest("the ZIP has no file in it that could be a document")
         self.has_labels = options.label is None
         self.has_keys = options.key is None
-        self.n_common = n_common_folders([path for path, _ in self.members])
+        common = common_folders([path for path, _ in self.members])
+        self.n_common = len(common)
+        if common and all(len(path.parts) == self.n_common + 1 for path, _ in self.members):
+            self.warnings.append(
+                f"All files are in the folder {'/'.join(common)!r}, so it was not taken as a label; "
+                "to label documents, put them into folders called as the labels, next to each other."
+            )
         self.charset = options.charset or "utf-8"
         has_mails = any(path.suffix.lower() == ".eml" for path, _ in self.members)
         self.columns = {
@@ -50,7 +56,7 @@ class ZipReading(Reading):
             "key": "path" if self.has_keys else None,
             "fields": ["from", "to", "date"] if has_mails else [],
         }
-        self.builder = RowBuilder(limits, (*options.unlabeled, UNLABELED))
+        self.builder = RowBuilder(limits, options.unlabeled)
         for _ in self.texts():
             pass
 
@@ -104,23 +110,18 @@ def members_of(archive: ZipFile) -> list[tuple[PurePosixPath, ZipInfo]]:
     for info in archive.filelist:
         path = PurePosixPath(info.filename.replace("\\", "/").lstrip("/"))
         hidden = any(part.startswith(".") or part.lower() in SKIPPED_FOLDERS for part in path.parts)
-        if not (info.is_dir() or hidden or not path.parts or path.name.lower() in SKIPPED_FILES):
+        if not (info.filename.endswith("/") or hidden or not path.parts or path.name.lower() in SKIPPED_FILES):
             found.append((path, info))
     return found
 
 
-def n_common_folders(paths: list[PurePosixPath]) -> int:
-    """How many folders at the top hold all files, and others below: these are no labels."""
-    n = 0
-    while True:
-        tops = Counter(path.parts[n] if len(path.parts) > n + 1 else None for path in paths)
-        deeper = any(len(path.parts) > n + 2 for path in paths)
-        if len(tops) != 1 or None in tops or not deeper:
-            return n
-        n += 1
+def common_folders(paths: list[PurePosixPath]) -> tuple[str, ...]:
+    """The folders at the top that hold all files: they are no labels, since no document is in another one."""
+    levels = zip(*(path.parts[:-1] for path in paths), strict=False)
+    return tuple(level[0] for level in takewhile(lambda level: len(set(level)) == 1, levels))
 
 
 def label_of(path: PurePosixPath, n_common: int) -> str | None:
-    """The label that a file's folder is; none at the top."""
-    folders = path.parts[n_common:-1]
-    return "/".join(folders) if folders else None
+    """The label that a file's folder is; none at the top, nor in `unlabeled`."""
+    label = "/".join(path.parts[n_common:-1])
+    return label if label.lower() not in UNLABELED else None
