@@ -11,12 +11,12 @@ from sampler.text.options import (
     MAX_WORD_NGRAM,
     NO_STOP_WORDS,
     NONE,
-    NUMBERS,
-    URLS,
+    Numbers,
     TextOptions,
+    Urls,
 )
 from sampler.text.stemming import STEMMED_LANGUAGES
-from sampler.text.stop_words import STOP_WORD_LANGUAGES
+from sampler.text.stop_words import STOP_WORD_LANGUAGES, stop_list
 from sampler.text.tokens import Text, stop_word_set, tokenize
 from sampler.text.words import words_of
 
@@ -29,20 +29,21 @@ __all__ = [
     "MAX_WORD_NGRAM",
     "NONE",
     "NO_STOP_WORDS",
-    "NUMBERS",
     "SHORT",
     "STEMMED_LANGUAGES",
     "STOP_WORD_LANGUAGES",
-    "URLS",
     "Encoded",
+    "Numbers",
     "Text",
     "TextFacts",
     "TextOptions",
+    "Urls",
     "encode",
     "has_usable_word",
     "language_of",
     "markup_of",
     "scripts_of",
+    "stop_list",
     "stop_word_set",
     "tokenize",
     "words_of",

@@ -87,7 +87,7 @@ def language_by_stop_words(frequency: Frequency) -> str | None:
     for word in sorted(frequency.keys() & by_word.keys()):  # in one order: sums of floats depend on it
         n = frequency[word]
         for language in by_word[word]:
-            scores[language] += n / len(languages)
+            scores[language] += n / len(by_word[word])
             listed[language] += n
     if not scores:
         return None

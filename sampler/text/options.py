@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from decimal import Decimal
+from typing import Literal, get_args
 
 from sampler.text.stemming import STEMMED_LANGUAGES, can_stem
 from sampler.text.stop_words import STOP_WORD_LANGUAGES
@@ -12,8 +13,8 @@ AUTO = "auto"
 NONE = "none"
 NO_STOP_WORDS = NONE
 MARKUPS = ("html", "markdown", "mail")
-URLS = ("keep", "drop", "join")
-NUMBERS = ("drop", "keep", "join")
+Urls = Literal["keep", "drop", "join"]
+Numbers = Literal["drop", "keep", "join"]
 CHARACTER_NGRAMS = (AUTO, NONE, 2, 3)
 MAX_WORD_NGRAM = 3
 LANGUAGES = tuple(sorted({*STOP_WORD_LANGUAGES, *STEMMED_LANGUAGES, "az"}))
@@ -35,8 +36,8 @@ class TextOptions:
     character_ngrams: str | int = AUTO  # length of the pieces of a run in a script without spaces; "auto": 2
     word_ngrams: int = 1  # most words in a sequence that counts as a word of its own
     markup: tuple[str, ...] = ()  # of MARKUPS, stripped in the order mail, html, markdown
-    urls: str = "keep"  # of URLS, for e-mail addresses too
-    numbers: str = "drop"  # of NUMBERS
+    urls: Urls = "keep"  # and e-mail addresses
+    numbers: Numbers = "drop"  # "drop": words begin with a letter
     stemming: str = NONE  # a language, "none", or "auto": the corpus' language, if there is a stemmer for it
 
     def __post_init__(self) -> None:
@@ -47,8 +48,8 @@ class TextOptions:
             elif field.name in LISTS and isinstance(value, str):
                 object.__setattr__(self, field.name, (value,))
         self.check_languages()
-        check_choice("urls", self.urls, URLS)
-        check_choice("numbers", self.numbers, NUMBERS)
+        check_choice("urls", self.urls, get_args(Urls))
+        check_choice("numbers", self.numbers, get_args(Numbers))
         check_choice("character_ngrams", self.character_ngrams, CHARACTER_NGRAMS)
         for markup in self.markup:
             check_choice("markup", markup, MARKUPS)

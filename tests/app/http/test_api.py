@@ -129,7 +129,7 @@ def test_a_job_is_accepted_with_all_defaults_told(client: TestClient, corpus_id:
     assert answer.headers["Retry-After"] == "1"
     assert job["status"] == "queued"
     assert job["settings"] == {
-        "text": {**asdict(TextOptions()), "extra_stop_words": []},
+        "text": {**asdict(TextOptions()), "extra_stop_words": [], "markup": []},
         "model": "lbpl-ntm",
         "kernel": DEFAULT_KERNEL,
         "hyperparameters": {**asdict(Hyperparameters()), "gamma_mean": 0.001, "alpha_mean": 0.5},

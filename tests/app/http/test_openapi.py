@@ -41,6 +41,7 @@ OPERATIONS = {
     "create_corpus": ("post", "/v1/corpora"),
     "list_corpora": ("get", "/v1/corpora"),
     "get_corpus": ("get", "/v1/corpora/{corpus_id}"),
+    "preview_corpus": ("post", "/v1/corpora/{corpus_id}/preview"),
     "delete_corpus": ("delete", "/v1/corpora/{corpus_id}"),
     "upload_documents": ("post", "/v1/corpora/{corpus_id}/documents"),
     "submit_job": ("post", "/v1/jobs"),
