@@ -75,7 +75,7 @@ def about_languages(preview: Preview, options: TextOptions) -> Iterator[str]:
         for name, share in preview.languages
         if share >= SECOND_LANGUAGE and name in STOP_WORD_LANGUAGES and name not in (facts.language, *facts.stop_words)
     ]
-    if others and options.stop_words != "none":
+    if others and facts.stop_words:
         named = ", ".join(f"{name} ({percent(share)})" for name, share in others)
         wanted = ", ".join(f'"{name}"' for name in (*facts.stop_words, *(name for name, _ in others)))
         yield f"Some sampled documents are in other languages: {named}; set text.stop_words to [{wanted}]."

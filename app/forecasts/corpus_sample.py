@@ -135,18 +135,23 @@ def for_part(options: TextOptions, more: float) -> TextOptions:
 def estimated_sizes(sample: Sample, options: TextOptions) -> Sizes:
     """The sizes of the corpus once it is encoded, from an encoding of a part of the sample."""
     measured = part_of(sample, MEASURED)
-    more = sample.n_documents / max(len(measured), 1)
+    more = max(sample.n_documents, 1) / max(len(measured), 1)
     encoded = encode((document.text for document in measured), [None] * len(measured), for_part(options, more))
     unread = [document.n_characters / max(len(document.text), 1) for document in measured]
     n_tokens = sum(int(n) * times for n, times in zip(encoded.corpus.lengths, unread, strict=True))
     return Sizes(
         n_documents=sample.n_documents,
         n_tokens=round(more * n_tokens),
-        n_words=estimated_words(encoded.corpus.n_words, more),
+        n_words=estimated_words(encoded.corpus.n_words, more, options, sample.n_documents),
         n_known=len({document.label for document in sample.documents} - {None}),
     )
 
 
-def estimated_words(n_words: int, more: float) -> int:
-    """The size of a vocabulary of `more` times as many documents."""
-    return max(round(n_words * math.pow(more, GROWTH)), 1)
+def estimated_words(n_words: int, more: float, options: TextOptions, n_documents: int) -> int:
+    """The size of the vocabulary of a corpus, from that of a part of it under the options `for_part`.
+
+    A word in `least` documents of the corpus is in one of a part a `least`-th as large: only beyond that does the
+    vocabulary grow.
+    """
+    growth = max(more / options.least_frequency(n_documents), 1.0)
+    return max(round(n_words * math.pow(growth, GROWTH)), 1)

@@ -21,7 +21,7 @@ from sampler.text import (
     tokenize,
 )
 
-MAX_ENCODED = 300  # documents of a sample whose words are counted
+MAX_ENCODED = 1_000  # documents of a sample whose words are counted
 N_WORDS = 20  # words of a list
 N_TOKENS = 200  # tokens of a document that are shown
 NO_LIMIT = 10**9
@@ -79,7 +79,7 @@ class Preview(NamedTuple):
 def preview(sample: Sample, options: TextOptions, n_shown: int, n_characters: int) -> Preview:
     """Encode a part of the sample under the options, as a job over the corpus would, and look at its words."""
     part = part_of(sample, MAX_ENCODED)
-    more = sample.n_documents / max(len(part), 1)
+    more = max(sample.n_documents, 1) / max(len(part), 1)
     scaled = for_part(options, more)
     texts = [document.text for document in part]
     encoded = encode(texts, [document.label for document in part], scaled)
@@ -92,7 +92,7 @@ def preview(sample: Sample, options: TextOptions, n_shown: int, n_characters: in
     return Preview(
         len(part),
         encoded,
-        estimated_words(encoded.corpus.n_words, more) if encoded.corpus.n_words else 0,
+        estimated_words(encoded.corpus.n_words, more, options, sample.n_documents) if encoded.corpus.n_words else 0,
         [round(float(n)) for n in np.quantile(lengths, (0, 0.25, 0.5, 0.75, 1))] if lengths.size else [0] * 5,
         int((lengths == 0).sum()),
         [Share(script.name, script.share) for script in scripts_of(counts)],

@@ -19,7 +19,7 @@ URL = r"(?:https?|ftp)://[!#-;=?-~]+|www\.[!#-;=?-~]+"
 EMAIL = r"[\p{L}\p{N}._%+\-]{1,64}+@[\p{L}\p{N}\-]{1,63}+(?:\.[\p{L}\p{N}\-]{1,63}+)+"
 ADDRESS = regex.compile(f"{URL}|{EMAIL}")
 ADDRESS_SIGNS = ("@", "://", "www.")
-NUMBER = r"\p{Nd}++(?:[.,:/\-]\p{Nd}++)*+(?![\p{L}\p{M}])"
+NUMBER = rf"\p{{Nd}}++(?:[.,:/\-]\p{{Nd}}++)*+(?![[\p{{L}}\p{{M}}]--[{SPACELESS}]])"
 
 SPELLINGS = (("\u2019", "'"), ("\u00ad", ""))  # typographic apostrophe; soft hyphen
 # Signs that writers may leave out: Hebrew points and accents, Arabic vowel signs, those of the Quran, tatweel.
@@ -36,7 +36,7 @@ TURKISH_SHARE = 0.03  # of the characters of a text: they are about 6 % of Turki
 def word_pattern(numbers: str) -> "regex.Pattern[str]":
     """What is a word of a folded text, or a number that has a name."""
     word = WORD.format(first=r"\p{L}" if numbers == "drop" else r"[\p{L}\p{Nd}]")
-    return regex.compile(f"{NUMBER}|{word}" if numbers == "join" else word)
+    return regex.compile(f"(?V1){NUMBER}|{word}" if numbers == "join" else word)
 
 
 @cache
@@ -98,10 +98,10 @@ def words_of_folded(text: str, ngram_length: int | None, numbers: str) -> list[s
         found = ASCII_WORD.findall(text)
     else:
         found = word_pattern(numbers).findall(text)
-        if numbers == "join":
-            found = [NUMBER_WORD if is_number(word) else word for word in found]
         if ngram_length is not None and MAYBE_SPACELESS.search(text):
             found = [piece for word in found for piece in pieces(word, ngram_length, numbers)]
+        if numbers == "join":
+            found = [NUMBER_WORD if is_number(word) else word for word in found]
     return [word.removesuffix("'s") for word in found] if "'s" in text else found
 
 

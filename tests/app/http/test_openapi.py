@@ -239,7 +239,14 @@ def test_every_integer_of_a_body_may_be_written_with_a_point(model: type[BaseMod
             value = {name: value}
         return model.model_validate(value)
 
-    written = {"n_refinements": 3.0, "burn_in": 3.0, "n_starts": 3.0, "sample_size": 2e3}.get(place[-1], 20.0)
+    written = {
+        "n_refinements": 3.0,
+        "burn_in": 3.0,
+        "n_starts": 3.0,
+        "sample_size": 2e3,
+        "character_ngrams": 3.0,
+        "word_ngrams": 3.0,
+    }.get(place[-1], 20.0)
     for value in (written, int(written)):
         found = parsed(value)
         for name in place:
