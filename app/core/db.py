@@ -238,8 +238,8 @@ def insert_missing(session: Session, table: type[Any], rows: Sequence[Mapping[st
     """Insert the rows that meet no other by a unique constraint, in order; what those have in a column.
 
     All rows have the same columns, which hold what drivers take as it is; what is JSON comes as text. PostgreSQL takes
-    them as one array a column: as single values, a thousand rows cost it several times as much. For SQLite, which runs in
-    this process, the statement is written here: to have SQLAlchemy write it takes as long as a quarter of its work.
+    them as one array a column: as single values, a thousand rows cost it several times as much. For SQLite, which runs
+    in this process, the statement is written here: to have SQLAlchemy write it takes as long as a quarter of its work.
     """
     names = list(rows[0])
     if session.get_bind().dialect.name == "sqlite":

@@ -225,7 +225,7 @@ def title_of(kind: type[ServiceError]) -> str:
     return (kind.__doc__ or kind.__name__).splitlines()[0].rstrip(".")
 
 
-def no_word_left(corpus_id: str, min_document_frequency: int, min_word_length: int) -> NothingToCategorize:
+def no_word_left(corpus_id: str, min_document_frequency: float, min_word_length: int) -> NothingToCategorize:
     """A job over the corpus could answer no document under these text options, and what to do."""
     return NothingToCategorize(
         f"no unlabeled document of corpus {corpus_id} keeps a word under these text options; "

@@ -57,11 +57,11 @@ class Settings(BaseSettings):
     uploads_folder: Path | None = None  # default: in the data folder; where files lie while they are read
     max_upload_bytes: int = Field(default=2**30, ge=1)  # as sent, and as unpacked
     max_document_bytes: int = Field(default=2**20, ge=1)  # of a text, in UTF-8
-    max_line_bytes: int = Field(default=2**23, ge=1)  # of a line, a record over several lines, or a JSON object
+    max_line_bytes: int = Field(default=2**22, ge=1)  # of a line, a record over several lines, or a JSON object
     max_fields_bytes: int = Field(default=2**16, ge=1)  # of all that a document has besides text, label and key
     max_columns: int = Field(default=1_000, ge=1)
     max_files: int = Field(default=1_000_000, ge=1)  # in a ZIP
-    max_cells: int = Field(default=20_000_000, ge=1)  # of a sheet, which is held in memory as a whole
+    max_cells: int = Field(default=5_000_000, ge=1)  # of a workbook, which is held in memory as a whole
     max_document_tokens: int = Field(default=1_000_000, ge=1)  # of a ready bag of words
     max_documents: int = Field(default=10_000_000, ge=1)  # of a corpus
     min_free_bytes: int = Field(default=2**28, ge=0)  # on the disk of an embedded database, and of encoded corpora

@@ -4,18 +4,19 @@ However large the corpus is, a fixed number of documents is read, each up to a f
 neither memory nor the interpreter is held for long.
 """
 
-from collections import Counter
+import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
-from sqlalchemy import Row, func, select
+from sqlalchemy import ColumnElement, Row, func, select
 from sqlalchemy.orm import Session
 
 from app.core.errors import NothingToCategorize, no_word_left
-from app.core.tables import Document
+from app.core.tables import IS_CURRENT, Document
 from app.forecasts.forecast import Sizes
-from sampler.text import AUTO, AUTO_LANGUAGE, SHORT, TextOptions, has_usable_word, stop_word_set, words_of
+from sampler.text import TextOptions, encode, has_usable_word
 
 MAX_DOCUMENTS, MAX_CHARACTERS = 2_000, 2**21  # of a sample
 MAX_LENGTH = 2**14  # characters of a document that are read
@@ -30,6 +31,7 @@ class SampledDocument(NamedTuple):
     text: str  # its first MAX_LENGTH characters
     n_characters: int  # of the whole text
     label: str | None
+    key: str
 
 
 class Sample(NamedTuple):
@@ -48,28 +50,39 @@ class Sample(NamedTuple):
 
 def read_sample(session: Session, corpus_id: str) -> Sample:
     """All documents of a small corpus; of a large one some from many places, since uploads are often sorted."""
-    counted = select(func.count(), func.min(Document.id), func.max(Document.id)).where(Document.corpus_id == corpus_id)
+    counted = select(func.count(), func.min(Document.id), func.max(Document.id)).where(*current(corpus_id))
     n_documents, first, last = session.execute(counted).one()
     documents: list[SampledDocument] = []
     n_characters = 0
     if n_documents == 0:
         return Sample(0, documents)
     for rows in pieces(session, corpus_id, n_documents, first, last):
-        for _, text, length, label in rows:
-            documents.append(SampledDocument(text, length, label))
+        for _, text, length, label, key in rows:
+            documents.append(SampledDocument(text, length, label, key))
             n_characters += len(text)
             if len(documents) >= MAX_DOCUMENTS or n_characters >= MAX_CHARACTERS:
                 return Sample(n_documents, documents)
     return Sample(n_documents, documents)
 
 
+def current(corpus_id: str) -> tuple[ColumnElement[bool], ...]:
+    """The conditions of the documents that a corpus has now."""
+    return Document.corpus_id == corpus_id, IS_CURRENT
+
+
 def pieces(
     session: Session, corpus_id: str, n_documents: int, first: int, last: int
-) -> Iterator[Sequence[Row[int, str, int, str | None]]]:
+) -> Iterator[Sequence[Row[int, str, int, str | None, str]]]:
     """AT_ONCE documents after another: of a small corpus in order, of a large one from places evenly apart."""
     query = (
-        select(Document.id, func.substr(Document.text, 1, MAX_LENGTH), func.length(Document.text), Document.label)
-        .where(Document.corpus_id == corpus_id)
+        select(
+            Document.id,
+            func.substr(Document.text, 1, MAX_LENGTH),
+            func.length(Document.text),
+            Document.label,
+            Document.key,
+        )
+        .where(*current(corpus_id))
         .order_by(Document.id)
         .limit(AT_ONCE)
     )
@@ -91,47 +104,59 @@ def check_usable(session: Session, corpus_id: str, sample: Sample, options: Text
     """
     if sample.n_documents == 0:
         raise NothingToCategorize(f"corpus {corpus_id} has no documents; upload some first")
-    unlabeled = select(Document.id).where(Document.corpus_id == corpus_id, Document.label.is_(None))
+    unlabeled = select(Document.id).where(*current(corpus_id), Document.label.is_(None))
     if all(document.label is not None for document in sample.documents) and (
         sample.is_whole or session.scalar(unlabeled.limit(1)) is None
     ):
         raise NothingToCategorize(
             f"corpus {corpus_id} has no unlabeled documents; upload those that are to be categorized"
         )
-    if options.min_document_frequency > sample.n_documents or (
+    if options.least_frequency(sample.n_documents) > sample.n_documents or (
         sample.is_whole
         and not has_usable_word(((document.text, document.label is None) for document in sample.documents), options)
     ):
         raise no_word_left(corpus_id, options.min_document_frequency, options.min_word_length)
 
 
-def estimated_sizes(sample: Sample, options: TextOptions) -> Sizes:
-    """The sizes of the corpus once it is encoded, from the words of a part of the sample.
+def part_of(sample: Sample, n_documents: int) -> list[SampledDocument]:
+    """About so many documents of a sample, evenly apart."""
+    return sample.documents[:: max(-(-len(sample.documents) // n_documents), 1)]
+
+
+def for_part(options: TextOptions, more: float) -> TextOptions:
+    """The options under which a part of a corpus keeps about the words that the corpus keeps, `more` times as large.
 
     A word of the vocabulary occurs in `min_document_frequency` documents of the corpus, so in proportionally many of
-    those that are counted, though at least in one.
+    the part, though at least in one. A share is the same in both.
     """
-    measured = sample.documents[:: -(-len(sample.documents) // MEASURED)]
-    stop_words = stop_word_set(options)
-    tokens: Counter[str] = Counter()
-    frequency: Counter[str] = Counter()
-    n_bytes = 0.0
-    for document in measured:
-        scale = document.n_characters / max(len(document.text), 1)  # of the part that was not read
-        words = Counter(word for word in words_of(document.text) if len(word) >= options.min_word_length)
-        frequency.update(words.keys())
-        tokens.update({word: round(scale * n) for word, n in words.items()})
-        n_bytes += scale * len(document.text.encode())
-    more = sample.n_documents / max(len(measured), 1)
-    kept = {
-        word for word, n in frequency.items() if word not in stop_words and n * more >= options.min_document_frequency
-    }
-    if options.stop_words == AUTO:
-        rest = kept - stop_word_set(TextOptions(AUTO_LANGUAGE))
-        kept = rest if sum(tokens[word] for word in rest) >= SHORT * len(measured) else kept
+    low, high = options.min_document_frequency, options.max_document_frequency
+    if isinstance(low, int):
+        low = max(math.ceil(low / more), 1)
+    if isinstance(high, int):
+        high = max(math.floor(high / more), low if isinstance(low, int) else 1)
+    return replace(options, min_document_frequency=low, max_document_frequency=high)
+
+
+def estimated_sizes(sample: Sample, options: TextOptions) -> Sizes:
+    """The sizes of the corpus once it is encoded, from an encoding of a part of the sample."""
+    measured = part_of(sample, MEASURED)
+    more = max(sample.n_documents, 1) / max(len(measured), 1)
+    encoded = encode((document.text for document in measured), [None] * len(measured), for_part(options, more))
+    unread = [document.n_characters / max(len(document.text), 1) for document in measured]
+    n_tokens = sum(int(n) * times for n, times in zip(encoded.corpus.lengths, unread, strict=True))
     return Sizes(
         n_documents=sample.n_documents,
-        n_tokens=round(more * sum(tokens[word] for word in kept)),
-        n_words=max(round(more**GROWTH * len(kept)), 1),
+        n_tokens=round(more * n_tokens),
+        n_words=estimated_words(encoded.corpus.n_words, more, options, sample.n_documents),
         n_known=len({document.label for document in sample.documents} - {None}),
     )
+
+
+def estimated_words(n_words: int, more: float, options: TextOptions, n_documents: int) -> int:
+    """The size of the vocabulary of a corpus, from that of a part of it under the options `for_part`.
+
+    A word in `least` documents of the corpus is in one of a part a `least`-th as large: only beyond that does the
+    vocabulary grow.
+    """
+    growth = max(more / options.least_frequency(n_documents), 1.0)
+    return max(round(n_words * math.pow(growth, GROWTH)), 1)

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from app.core.tables import Encoding, Job
 from app.forecasts.corpus_sample import Sample, estimated_sizes, read_sample
 from app.forecasts.forecast import Sizes
-from app.schemas.job_settings import TextIn
+from app.schemas.text import TextIn
 
 MAX_KEPT = 1_000  # estimates that this process remembers
 

@@ -2,11 +2,12 @@
 
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import AfterValidator, Field, computed_field, model_validator
+from pydantic import Field, computed_field, model_validator
 
 from app.core.kinds import DEFAULT_MODEL, MODELS, Model
 from app.core.tables import MAX_SWEEPS
-from app.schemas.common import CORPUS_ID, MAX_INTEGER, RequestBody, request_example, storable
+from app.schemas.common import CORPUS_ID, RequestBody, request_example
+from app.schemas.text import TextIn
 from sampler.hyperparameters import (
     CALIBRATED_LIMITS,
     DEFAULT_KERNEL,
@@ -17,9 +18,7 @@ from sampler.hyperparameters import (
     Kernel,
     check_kernel,
 )
-from sampler.text import AUTO, NO_STOP_WORDS, STOP_WORD_LANGUAGES, TextOptions
 
-TEXT = TextOptions()
 HYPERPARAMETERS = Hyperparameters()
 CALIBRATED = CalibratedHyperparameters()
 PAPER, OURS = MODELS[Model.LBPL_NTM], MODELS[Model.CALIBRATED]
@@ -39,18 +38,7 @@ ABOUT_KERNELS = (
 )
 
 
-def stop_word_list(name: str) -> str:
-    """The name, if there is such a list of stop words. Raises ValueError."""
-    return TextOptions(stop_words=name).stop_words
-
-
 ModelName = Annotated[Model, Field(strict=False)]  # a string in JSON
-StopWord = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(storable)]
-StopWordList = Annotated[
-    str,
-    AfterValidator(stop_word_list),
-    Field(json_schema_extra={"enum": [AUTO, NO_STOP_WORDS, *STOP_WORD_LANGUAGES]}),
-]
 Smoothing = Annotated[float, Field(ge=1e-3, le=1e3, allow_inf_nan=None)]
 Power = Annotated[float, Field(ge=-10.0, le=10.0, allow_inf_nan=None)]
 
@@ -65,23 +53,6 @@ def calibrated(name: str) -> Any:
     """A field for a constant of the calibrated model, with the model's own default and limits."""
     low, high = CALIBRATED_LIMITS[name]
     return Field(default=getattr(CALIBRATED, name), ge=low, le=high, allow_inf_nan=None)
-
-
-class TextIn(RequestBody):
-    """How texts become words."""
-
-    stop_words: StopWordList = TEXT.stop_words
-    extra_stop_words: list[StopWord] = Field(default=list(TEXT.extra_stop_words), max_length=10_000)
-    min_word_length: int = Field(default=TEXT.min_word_length, ge=1, le=100)
-    min_document_frequency: int = Field(default=TEXT.min_document_frequency, ge=1, le=MAX_INTEGER)
-    join_copies: bool = Field(
-        default=TEXT.join_copies,
-        description="Whether documents with the same words, or nearly, count as one text and have the same answer.",
-    )
-
-    def options(self) -> TextOptions:
-        """The options as the sampler takes them."""
-        return TextOptions(**{**self.model_dump(), "extra_stop_words": tuple(self.extra_stop_words)})
 
 
 class HyperparametersIn(RequestBody):

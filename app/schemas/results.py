@@ -250,6 +250,8 @@ class DocumentOut(BaseModel):
         description="Key of the first document with the same text, or nearly the same, labeled or not; null if there "
         "is none before this one."
     )
+    fields: dict[str, Any] = Field(description="All other columns that the document came with.")
+    erased: bool = Field(description="The text and the fields of the document have been erased since.")
 
 
 class DocumentPage(BaseModel):
@@ -269,6 +271,8 @@ class DocumentPage(BaseModel):
                 "reason": None,
                 "stability": 0.95,
                 "copy_of": "paper-44",
+                "fields": {"year": 2024},
+                "erased": False,
             },
             {
                 "key": "paper-813",
@@ -282,6 +286,8 @@ class DocumentPage(BaseModel):
                 "reason": "no word is left after applying the text options",
                 "stability": None,
                 "copy_of": None,
+                "fields": {},
+                "erased": False,
             },
         ],
         next="ODEy",

@@ -205,7 +205,9 @@ class Store:
                 if replacing := written.replaced[before:]:
                     texts += self.replace(session, replacing, found, version)
         if self.n_documents + len(written.added) > self.max_documents:
-            raise UploadTooLarge(f"the corpus would have more than {self.max_documents} documents (NEWFOUND_MAX_DOCUMENTS)")
+            raise UploadTooLarge(
+                f"the corpus would have more than {self.max_documents} documents (NEWFOUND_MAX_DOCUMENTS)"
+            )
         written.n_copies = self.note_texts(session, texts, version)
         return written
 

@@ -63,7 +63,6 @@ from app.uploads.body import IN_MEMORY, Spooled, spool
 from app.uploads.columns import ReadOptions
 from app.uploads.corpus_counts import count, count_labels
 from app.uploads.formats import look
-from app.uploads.formats.detection import CONTENT_TYPES
 from app.uploads.formats.reading import Reading
 from app.uploads.label_guards import label_warnings
 from app.uploads.limits import ReadLimits
@@ -82,22 +81,24 @@ Labeled = Annotated[bool | None, Query(description="Only documents with a label,
 
 NDJSON_EXAMPLE = '{"key": "paper-1", "text": "Galaxies at high redshift", "label": "astronomy"}\n{"text": "Solitons"}\n'
 CSV_EXAMPLE = "key,text,label\npaper-1,Galaxies at high redshift,astronomy\npaper-2,Solitons,\n"
+EXAMPLES = {
+    "application/x-ndjson": NDJSON_EXAMPLE,
+    "text/csv": CSV_EXAMPLE,
+    "text/tab-separated-values": CSV_EXAMPLE.replace(",", "\t"),
+    "text/plain": "Galaxies at high redshift\nSolitons\n",
+    "text/x-svmlight": "1 3:2 17:1\n2 3:1 21:4\n",
+    "application/octet-stream": NDJSON_EXAMPLE,
+}
 FILE: dict[str, Any] = {"type": "string", "format": "binary"}
+FORM = {"type": "object", "title": "UploadForm", "required": ["file"], "properties": {"file": FILE}}
 UPLOAD_BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
-        "description": "A file as the body, or as the part `file` of a form. Each may be compressed with gzip.",
+        "description": "A file as the body, or as the part `file` of a form; either may be compressed with gzip. Files "
+        "of all formats may also be sent as `application/octet-stream`.",
         "content": {
-            "multipart/form-data": {
-                "schema": {"type": "object", "required": ["file"], "properties": {"file": FILE}, "title": "UploadForm"}
-            },
-            "application/x-ndjson": {"schema": {"type": "string"}, "example": NDJSON_EXAMPLE},
-            "text/csv": {"schema": {"type": "string"}, "example": CSV_EXAMPLE},
-            **{
-                name: {"schema": FILE}
-                for name in CONTENT_TYPES
-                if name not in ("multipart/form-data", "application/x-ndjson", "text/csv")
-            },
+            "multipart/form-data": {"schema": FORM, "example": {"file": NDJSON_EXAMPLE}},
+            **{name: {"schema": {"type": "string"}, "example": example} for name, example in EXAMPLES.items()},
         },
     }
 }
@@ -203,7 +204,9 @@ def look_at(spooled: Spooled, choices: UploadChoices, settings: Settings) -> Rea
         key=choices.key,
         unlabeled=tuple(choices.unlabeled),
     )
-    return look(spooled.file, spooled.name, spooled.content_type, options, read_limits(settings))
+    return look(
+        spooled.file, spooled.name, spooled.content_type, options, read_limits(settings), str(settings.uploads)
+    )
 
 
 def read_limits(settings: Settings) -> ReadLimits:

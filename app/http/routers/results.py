@@ -1,7 +1,7 @@
 """Results: the trace while a job runs; categories and documents once it has succeeded."""
 
 from collections.abc import Sequence
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, Field, TypeAdapter
@@ -12,6 +12,7 @@ from app.core import lifecycle
 from app.core.errors import JobNotFound, MalformedRequest, ResultsNotReady
 from app.core.tables import Answer, Category, Document, Draw, Job, Summary
 from app.http.dependencies import JobId, Readers, problems
+from app.http.document_filters import Fields, field_conditions
 from app.http.long_answers import written
 from app.http.new_categories import new_categories, posterior, summary
 from app.http.pages import PAGE, Cursor, Limit, from_cursor, page
@@ -154,6 +155,7 @@ def get_documents(
         Query(description="Only documents of the category with this index, or `none` for those without one."),
     ] = None,
     known: Annotated[bool | None, Query(description="Only documents of known, or only of new categories.")] = None,
+    field: Fields = [],  # noqa: B006 (FastAPI makes one for each request)
     cursor: Cursor = None,
     limit: Limit = PAGE,
 ) -> Response:
@@ -161,12 +163,12 @@ def get_documents(
     last = from_cursor(cursor, RowNumber)
     first, second, original = aliased(Category), aliased(Category), aliased(Document)
     query = (
-        select(Answer, Document.key, first, second, original.key)
+        select(Answer, Document.key, Document.fields, Document.erased, first, second, original.key)
         .join(Document, Document.id == Answer.document_id)
         .outerjoin(first, of_answer(first) & (first.category == Answer.category))
         .outerjoin(second, of_answer(second) & (second.category == Answer.runner_up))
         .outerjoin(original, original.id == Answer.copy_of)
-        .where(Answer.job_id == job_id)
+        .where(Answer.job_id == job_id, *field_conditions(field))
         .order_by(Answer.document_id)
         .limit(limit + 1)
     )
@@ -191,11 +193,19 @@ def of_answer(category: type[Category]) -> ColumnElement[bool]:
 
 
 def document_out(
-    answer: Answer, key: str, first: Category | None, second: Category | None, original: str | None
+    answer: Answer,
+    key: str,
+    fields: dict[str, Any] | None,
+    erased: bool,
+    first: Category | None,
+    second: Category | None,
+    original: str | None,
 ) -> DocumentOut:
     """A document's answer as HTTP reports it, with its category, the second choice, and the key of its original."""
     return DocumentOut(
         key=key,
+        fields=fields or {},
+        erased=erased,
         category=answer.category,
         name=first.name if first else None,
         known=first.known if first else None,

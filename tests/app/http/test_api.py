@@ -69,6 +69,7 @@ def test_a_corpus_is_made_looked_at_and_deleted(client: TestClient) -> None:
         "copies": 0,
         "distinct_texts": 0,
         "categories": [],
+        "warnings": [],
     }
     assert corpus["created_at"].endswith("Z")
     assert client.delete(made.headers["Location"]).status_code == 204
@@ -87,10 +88,10 @@ def test_all_corpora_are_listed_once_newest_first(client: TestClient) -> None:
 def test_the_list_of_corpora_counts_their_documents(client: TestClient, corpus_id: str) -> None:
     other = client.post("/v1/corpora", json={"name": "other"}).json()["id"]
     for n_empty in (1, 2):
-        upload(client, f"/v1/corpora/{corpus_id}", [{"text": " ", "label": "known"}])
+        upload(client, f"/v1/corpora/{corpus_id}", [{"text": " ", "label": "known", "key": f"empty {n_empty}"}])
         listed = {corpus.pop("id"): corpus for corpus in client.get("/v1/corpora").json()["corpora"]}
         detail = client.get(f"/v1/corpora/{corpus_id}").json()
-        assert listed[corpus_id] == {key: detail[key] for key in detail if key not in ("id", "categories")}
+        assert listed[corpus_id] == {key: detail[key] for key in detail if key not in ("id", "categories", "warnings")}
         counts = [listed[corpus_id][name] for name in ("documents", "labeled", "unlabeled", "empty")]
         assert counts == [10 + n_empty, 5 + n_empty, 5, n_empty]
         assert [listed[other][name] for name in ("documents", "labeled", "unlabeled", "empty")] == [0, 0, 0, 0]
@@ -129,7 +130,7 @@ def test_a_job_is_accepted_with_all_defaults_told(client: TestClient, corpus_id:
     assert answer.headers["Retry-After"] == "1"
     assert job["status"] == "queued"
     assert job["settings"] == {
-        "text": {**asdict(TextOptions()), "extra_stop_words": []},
+        "text": {**asdict(TextOptions()), "extra_stop_words": [], "markup": []},
         "model": "lbpl-ntm",
         "kernel": DEFAULT_KERNEL,
         "hyperparameters": {**asdict(Hyperparameters()), "gamma_mean": 0.001, "alpha_mean": 0.5},

@@ -24,7 +24,7 @@ from app.core import presence
 from app.core.db import Database
 from app.core.errors import PROBLEM
 from app.http.new_categories import summary
-from app.http.routers.corpora import CSV_EXAMPLE, NDJSON_EXAMPLE, READERS
+from app.http.routers.documents import EXAMPLES, NDJSON_EXAMPLE
 from app.schemas.job_settings import ExtensionIn, SettingsIn
 from app.schemas.results import NewCategoriesOut
 from tests.app import rows
@@ -41,8 +41,16 @@ OPERATIONS = {
     "create_corpus": ("post", "/v1/corpora"),
     "list_corpora": ("get", "/v1/corpora"),
     "get_corpus": ("get", "/v1/corpora/{corpus_id}"),
+    "preview_corpus": ("post", "/v1/corpora/{corpus_id}/preview"),
     "delete_corpus": ("delete", "/v1/corpora/{corpus_id}"),
+    "rename_corpus": ("patch", "/v1/corpora/{corpus_id}"),
     "upload_documents": ("post", "/v1/corpora/{corpus_id}/documents"),
+    "list_corpus_documents": ("get", "/v1/corpora/{corpus_id}/documents"),
+    "change_documents": ("patch", "/v1/corpora/{corpus_id}/documents"),
+    "delete_documents": ("delete", "/v1/corpora/{corpus_id}/documents"),
+    "get_corpus_document": ("get", "/v1/corpora/{corpus_id}/documents/{key}"),
+    "change_document": ("patch", "/v1/corpora/{corpus_id}/documents/{key}"),
+    "delete_document": ("delete", "/v1/corpora/{corpus_id}/documents/{key}"),
     "submit_job": ("post", "/v1/jobs"),
     "list_jobs": ("get", "/v1/jobs"),
     "get_job": ("get", "/v1/jobs/{job_id}"),
@@ -118,15 +126,15 @@ def test_examples_of_requests_are_accepted(client: TestClient, document: Any) ->
     examples = document["components"]["schemas"]
     corpus = client.post("/v1/corpora", json=examples["CorpusIn"]["examples"][0])
     assert corpus.status_code == 201
-    for name in READERS:
-        example = document["paths"][OPERATIONS["upload_documents"][1]]["post"]["requestBody"]["content"][name][
-            "example"
-        ]
-        another = example.replace("paper-", f"{name}-")
+    contents = document["paths"][OPERATIONS["upload_documents"][1]]["post"]["requestBody"]["content"]
+    for name in EXAMPLES:
+        another = contents[name]["example"].replace("paper-", f"{name}-")
         answer = client.post(
             f"{corpus.headers['Location']}/documents", content=another.encode(), headers={"Content-Type": name}
         )
-        assert (answer.status_code, answer.json()["rejected"]) == (200, 0)
+        assert (answer.status_code, answer.json()["rejected"]) == (200, 0), (name, answer.text)
+    form = {"file": ("file", contents["multipart/form-data"]["example"]["file"])}
+    assert client.post(f"{corpus.headers['Location']}/documents", files=form).status_code == 200
     job = examples["JobIn"]["examples"][0]
     more = '{"text": "galaxy"}\n' * 5
     headers = {"Content-Type": "application/x-ndjson"}
@@ -144,11 +152,10 @@ def test_the_pages_of_the_documentation_load_nothing_from_elsewhere(client: Test
             assert client.get(f"/static-offline-docs/{asset}").status_code == 200
 
 
-@schemathesis.serializer(*READERS)
+@schemathesis.serializer(*EXAMPLES)
 def upload(context: schemathesis.SerializationContext, value: Any) -> bytes:
     """A generated text as the body of an upload, and every other time a usable one."""
-    is_csv = context.case.media_type == "text/csv"
-    usable = CSV_EXAMPLE if is_csv else NDJSON_EXAMPLE
+    usable = EXAMPLES.get(context.case.media_type or "", NDJSON_EXAMPLE)
     return str(value).encode("utf-8", "replace") if len(str(value)) % 2 else usable.encode()
 
 
@@ -238,7 +245,14 @@ def test_every_integer_of_a_body_may_be_written_with_a_point(model: type[BaseMod
             value = {name: value}
         return model.model_validate(value)
 
-    written = {"n_refinements": 3.0, "burn_in": 3.0, "n_starts": 3.0, "sample_size": 2e3}.get(place[-1], 20.0)
+    written = {
+        "n_refinements": 3.0,
+        "burn_in": 3.0,
+        "n_starts": 3.0,
+        "sample_size": 2e3,
+        "character_ngrams": 3.0,
+        "word_ngrams": 3.0,
+    }.get(place[-1], 20.0)
     for value in (written, int(written)):
         found = parsed(value)
         for name in place:
@@ -281,6 +295,7 @@ def test_the_cursors_of_the_examples_are_cursors_of_their_lists(client: TestClie
     lists = {
         "CorpusPage": "/v1/corpora",
         "JobPage": "/v1/jobs",
+        "CorpusDocumentPage": "/v1/corpora/00000000-0000-0000-0000-000000000000/documents",
         "TracePage": f"{job}/trace",
         "DocumentPage": f"{job}/documents",
         "AuditPage": f"{job}/audit",

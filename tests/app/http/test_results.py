@@ -116,6 +116,8 @@ def test_each_unlabeled_document_is_answered_once_in_order(client: TestClient, j
         "reason": None,
         "stability": None,
         "copy_of": None,
+        "fields": {},
+        "erased": False,
     }
     assert documents[2] == {
         "key": "document-3",
@@ -129,6 +131,8 @@ def test_each_unlabeled_document_is_answered_once_in_order(client: TestClient, j
         "reason": "no word is left after the text options",
         "stability": None,
         "copy_of": None,
+        "fields": {},
+        "erased": False,
     }
 
 
