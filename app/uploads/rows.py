@@ -168,17 +168,15 @@ def counted(counts: object) -> dict[str, int]:
     """Words with their counts, sorted by word, without those that do not occur. Raises BadRow."""
     if not isinstance(counts, dict):
         raise BadRow("`counts` is not an object of words and their counts")
-    words = {}
-    for word in sorted(counts):
-        n = counts[word]
-        check_characters("counts", word)
-        if not word.strip():
-            raise BadRow("`counts` has a blank word")
-        if isinstance(n, bool) or not isinstance(n, int | float) or n != n // 1 or n < 0:
-            raise BadRow(f"`counts` of {shortened(word)} is not a whole number of 0 or more")
-        if n:
-            words[word] = int(n)
-    return words
+    words = sorted(counts)
+    check_characters("counts", "".join(words))
+    if not all(map(str.strip, words)):
+        raise BadRow("`counts` has a blank word")
+    if set(map(type, counts.values())) != {int} or min(counts.values()) < 0:
+        for word, n in counts.items():
+            if isinstance(n, bool) or not isinstance(n, int | float) or n != n // 1 or n < 0:
+                raise BadRow(f"`counts` of {shortened(word)} is not a whole number of 0 or more")
+    return {word: int(counts[word]) for word in words if counts[word]}
 
 
 def check_deeply(name: str, value: object) -> None:
