@@ -11,6 +11,7 @@ from app.core.tables import MAX_KEY, MAX_NAME
 from app.uploads.limits import ReadLimits
 
 MAX_REMEMBERED = 10_000  # labels whose name need not be found again
+MAX_DEPTH = 100  # levels of a field; far deeper ones could be read, but not be written again
 BYTES_A_CHARACTER = 6  # at most, in JSON: that many has a control character
 
 
@@ -180,16 +181,21 @@ def counted(counts: object) -> dict[str, int]:
 
 
 def check_deeply(name: str, value: object) -> None:
-    """Raise BadRow for characters that a database cannot hold, anywhere in a value of JSON."""
-    left = [value]
-    while left:
-        item = left.pop()
-        if isinstance(item, str):
-            check_characters(name, item)
-        elif isinstance(item, list):
-            left += item
-        elif isinstance(item, dict):
-            left += [*item, *item.values()]
+    """Raise BadRow for what a database cannot hold, anywhere in a value of JSON: characters, or too many levels."""
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        below: list[object] = []
+        for item in level:
+            if isinstance(item, str):
+                check_characters(name, item)
+            elif isinstance(item, list):
+                below += item
+            elif isinstance(item, dict):
+                below += [*item, *item.values()]
+        if not below:
+            return
+        level = below
+    raise BadRow(f"`{shown(name)}` is nested more than {MAX_DEPTH} levels deep")
 
 
 def check_characters(name: str, value: str) -> None:

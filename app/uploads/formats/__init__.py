@@ -24,6 +24,7 @@ from app.uploads.formats.svmlight import SvmlightReading, looks_like_svmlight
 from app.uploads.formats.zip_of_texts import ZipReading, members_of
 from app.uploads.inflate import TemporaryFiles, inflated
 from app.uploads.limits import ReadLimits
+from app.uploads.rows import shown
 from app.uploads.text_lines import Source
 
 __all__ = ["Reading", "look"]
@@ -158,15 +159,12 @@ def reading_of_zip(file: BinaryIO, options: ReadOptions, limits: ReadLimits, fil
         if any(name.startswith(beginning) for name in names) and names & {"[Content_Types].xml", "mimetype"}:
             raise UnsupportedUpload(f"the file is {kind}: save a table as XLSX or CSV, a text as plain text")
     members = members_of(archive)
-    tables = [(path, info) for path, info in members if format_of(path) in TABLES]
+    tables = [info for info in members if NAMES.get(PurePosixPath(info.filename).suffix.lower()[1:]) in TABLES]
     if not tables:
         return ZipReading(archive, options, limits)
     if len(members) > 1:
-        raise UnsupportedUpload(f"the ZIP holds {tables[0][0]} and other files: upload tables one after the other")
-    [(path, info)] = tables
-    return reading_of(extracted(archive, info, limits, files.new()), path.name, None, options, limits, files)
-
-
-def format_of(path: PurePosixPath) -> str | None:
-    """The format that a file's name says it has."""
-    return NAMES.get(path.suffix.lower().lstrip("."))
+        raise UnsupportedUpload(
+            f"the ZIP holds {shown(tables[0].filename)} and other files: upload tables one after the other"
+        )
+    [info] = tables
+    return reading_of(extracted(archive, info, limits, files.new()), info.filename, None, options, limits, files)
