@@ -10,10 +10,9 @@ from app.core.errors import MalformedRequest, UnsupportedUpload, UploadTooLarge
 from app.uploads.inflate import PIECE, check_size
 from app.uploads.limits import ReadLimits
 
-END, END_64 = b"PK\x05\x06", b"PK\x06\x06"
+ENTRY, END, END_64 = b"PK\x01\x02", b"PK\x05\x06", b"PK\x06\x06"
+ENTRY_SIZE, END_SIZE = 46, 22  # bytes, without names and comments
 TAIL = 2**16 + 200  # bytes that the end of a directory may be from the end of the file
-SMALLEST_ENTRY = 46  # bytes of a directory
-LARGEST_ENTRY = 512  # on average
 DEFLATED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # of others a few bytes may become gigabytes at once
 # What the module raises on archives that somebody has damaged or made up.
 DAMAGES = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError, ValueError, OSError, IndexError)
@@ -26,8 +25,6 @@ def opened(file: BinaryIO, limits: ReadLimits) -> zipfile.ZipFile:
         archive = zipfile.ZipFile(file)
     except DAMAGES as error:
         raise MalformedRequest(f"the ZIP is damaged: {error}") from error
-    if len(archive.filelist) > limits.max_files:
-        raise UploadTooLarge(f"the ZIP holds {len(archive.filelist)} files, more than {limits.max_files} (MAX_FILES)")
     for info in archive.filelist:
         if info.flag_bits & 0x1:
             raise UnsupportedUpload("the ZIP is encrypted: upload one without a password")
@@ -37,17 +34,33 @@ def opened(file: BinaryIO, limits: ReadLimits) -> zipfile.ZipFile:
 
 
 def check_directory(file: BinaryIO, limits: ReadLimits) -> None:
-    """Raise UploadTooLarge for a directory that would fill the memory before anybody could count its files."""
+    """Raise UploadTooLarge for a directory of so many files that reading it would fill the memory.
+
+    Its entries are counted: what the archive says of their number need not be true.
+    """
     size = file.seek(0, 2)
-    file.seek(max(0, size - TAIL))
+    start = max(0, size - TAIL)
+    file.seek(start)
     tail = file.read()
-    at, at_64 = tail.rfind(END), tail.rfind(END_64)
-    found = [int.from_bytes(tail[at + 12 : at + 16], "little")] if at >= 0 else []
-    if at_64 >= 0:
-        found.append(int.from_bytes(tail[at_64 + 40 : at_64 + 48], "little"))
-    n_bytes = min(max(found, default=0), size)
-    if n_bytes > max(limits.max_files * SMALLEST_ENTRY, limits.max_files * LARGEST_ENTRY):
-        raise UploadTooLarge(f"the ZIP holds more than {limits.max_files} files (MAX_FILES)")
+    ends = [(at, 12, 4) for at in (tail.rfind(END), len(tail) - END_SIZE) if at >= 0]
+    ends += [(at, 40, 8) for at in (tail.rfind(END_64),) if at >= 0]
+    for at, place, width in ends:
+        n_bytes = int.from_bytes(tail[at + place : at + place + width], "little")
+        if n_bytes <= start + at and count_entries(file, start + at - n_bytes, limits.max_files) > limits.max_files:
+            raise UploadTooLarge(f"the ZIP holds more than {limits.max_files} files (MAX_FILES)")
+
+
+def count_entries(file: BinaryIO, start: int, most: int) -> int:
+    """How many entries a directory has that begins at a place; hardly more than `most` are counted."""
+    n = 0
+    while n <= most:
+        file.seek(start)
+        entry = file.read(ENTRY_SIZE)
+        if len(entry) < ENTRY_SIZE or not entry.startswith(ENTRY):
+            return n
+        start += ENTRY_SIZE + sum(struct.unpack("<3H", entry[28:34]))  # name, extra field, comment
+        n += 1
+    return n
 
 
 class Inflation:

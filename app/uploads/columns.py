@@ -53,6 +53,8 @@ class Table:
 
     def found(self) -> str:
         """The columns, in words."""
+        if not self.names:
+            return "the file has no columns"
         names = ", ".join(shown(name) for name in self.names[:SHOWN])
         more = f" and {len(self.names) - SHOWN} more" if len(self.names) > SHOWN else ""
         return f"the file has {'the columns' if len(self.names) > 1 else 'the column'} {names}{more}{self.remark}"

@@ -21,28 +21,35 @@ def is_gzip(file: BinaryIO) -> bool:
     return file.read(len(GZIP)) == GZIP
 
 
-def inflated(file: BinaryIO, limits: ReadLimits, stack: ExitStack) -> BinaryIO:
-    """The file itself, or what is compressed in it, as a file that closes with the stack.
+class TemporaryFiles(ExitStack):
+    """Files that are needed to read another one, and close together."""
+
+    def __init__(self, folder: str | None = None) -> None:
+        super().__init__()
+        self.folder = folder  # by default the system's, which may be small
+
+    def new(self) -> BinaryIO:
+        """A new file, on the disk once it is large."""
+        return cast(BinaryIO, self.enter_context(SpooledTemporaryFile(max_size=IN_MEMORY, dir=self.folder)))
+
+
+def inflated(file: BinaryIO, limits: ReadLimits, files: TemporaryFiles) -> BinaryIO:
+    """The file itself, or what is compressed in it.
 
     Raises MalformedRequest, UploadTooLarge.
     """
     for _ in range(MAX_LAYERS):
         if not is_gzip(file):
             return file
-        file = inflated_once(file, limits, stack)
+        file = inflated_once(file, limits, files)
     if is_gzip(file):
         raise MalformedRequest(f"the file is compressed more than {MAX_LAYERS} times")
     return file
 
 
-def temporary(stack: ExitStack) -> BinaryIO:
-    """A new file that closes with the stack."""
-    return cast(BinaryIO, stack.enter_context(SpooledTemporaryFile(max_size=IN_MEMORY)))
-
-
-def inflated_once(file: BinaryIO, limits: ReadLimits, stack: ExitStack) -> BinaryIO:
+def inflated_once(file: BinaryIO, limits: ReadLimits, files: TemporaryFiles) -> BinaryIO:
     """What is compressed in a file: one stream of gzip, or several of them in a row."""
-    found = temporary(stack)
+    found = files.new()
     inflater = zlib.decompressobj(wbits=31)
     size, n_streams, out = 0, 1, b""
     file.seek(0)

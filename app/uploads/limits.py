@@ -13,5 +13,5 @@ class ReadLimits:
     max_fields_bytes: int = 2**16  # of a document's other columns together, as JSON
     max_columns: int = 1_000
     max_files: int = 1_000_000  # in a ZIP
-    max_cells: int = 5_000_000  # of a sheet's rectangle: all of it is held in memory at once
+    max_cells: int = 5_000_000  # of the rectangles of a workbook's sheets: they are held in memory
     max_document_tokens: int = 1_000_000  # of a ready bag of words

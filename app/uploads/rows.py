@@ -11,6 +11,7 @@ from app.core.tables import MAX_KEY, MAX_NAME
 from app.uploads.limits import ReadLimits
 
 MAX_REMEMBERED = 10_000  # labels whose name need not be found again
+MAX_DEPTH = 100  # levels of a field; far deeper ones could be read, but not be written again
 BYTES_A_CHARACTER = 6  # at most, in JSON: that many has a control character
 
 
@@ -168,30 +169,33 @@ def counted(counts: object) -> dict[str, int]:
     """Words with their counts, sorted by word, without those that do not occur. Raises BadRow."""
     if not isinstance(counts, dict):
         raise BadRow("`counts` is not an object of words and their counts")
-    words = {}
-    for word in sorted(counts):
-        n = counts[word]
-        check_characters("counts", word)
-        if not word.strip():
-            raise BadRow("`counts` has a blank word")
-        if isinstance(n, bool) or not isinstance(n, int | float) or n != n // 1 or n < 0:
-            raise BadRow(f"`counts` of {shortened(word)} is not a whole number of 0 or more")
-        if n:
-            words[word] = int(n)
-    return words
+    words = sorted(counts)
+    check_characters("counts", "".join(words))
+    if not all(map(str.strip, words)):
+        raise BadRow("`counts` has a blank word")
+    if set(map(type, counts.values())) != {int} or min(counts.values()) < 0:
+        for word, n in counts.items():
+            if isinstance(n, bool) or not isinstance(n, int | float) or n != n // 1 or n < 0:
+                raise BadRow(f"`counts` of {shortened(word)} is not a whole number of 0 or more")
+    return {word: int(counts[word]) for word in words if counts[word]}
 
 
 def check_deeply(name: str, value: object) -> None:
-    """Raise BadRow for characters that a database cannot hold, anywhere in a value of JSON."""
-    left = [value]
-    while left:
-        item = left.pop()
-        if isinstance(item, str):
-            check_characters(name, item)
-        elif isinstance(item, list):
-            left += item
-        elif isinstance(item, dict):
-            left += [*item, *item.values()]
+    """Raise BadRow for what a database cannot hold, anywhere in a value of JSON: characters, or too many levels."""
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        below: list[object] = []
+        for item in level:
+            if isinstance(item, str):
+                check_characters(name, item)
+            elif isinstance(item, list):
+                below += item
+            elif isinstance(item, dict):
+                below += [*item, *item.values()]
+        if not below:
+            return
+        level = below
+    raise BadRow(f"`{shown(name)}` is nested more than {MAX_DEPTH} levels deep")
 
 
 def check_characters(name: str, value: str) -> None:

@@ -1,7 +1,6 @@
 """From a file to its rows: look at it once, refuse it as a whole or say how it will be read, then read it."""
 
 import weakref
-from contextlib import ExitStack
 from itertools import islice
 from pathlib import PurePosixPath
 from typing import BinaryIO
@@ -23,8 +22,9 @@ from app.uploads.formats.records import Records
 from app.uploads.formats.spreadsheet import SheetReading
 from app.uploads.formats.svmlight import SvmlightReading, looks_like_svmlight
 from app.uploads.formats.zip_of_texts import ZipReading, members_of
-from app.uploads.inflate import inflated, temporary
+from app.uploads.inflate import TemporaryFiles, inflated
 from app.uploads.limits import ReadLimits
+from app.uploads.rows import shown
 from app.uploads.text_lines import Source
 
 __all__ = ["Reading", "look"]
@@ -40,16 +40,22 @@ TABLES = {"ndjson", "json", "csv", "tsv", "xlsx", "parquet", "svmlight"}  # form
 
 
 def look(
-    file: BinaryIO, name: str | None, content_type: str | None, options: ReadOptions, limits: ReadLimits
+    file: BinaryIO,
+    name: str | None,
+    content_type: str | None,
+    options: ReadOptions,
+    limits: ReadLimits,
+    folder: str | None = None,
 ) -> Reading:
     """How a file will be read. Raises MalformedRequest, UnsupportedUpload, UploadTooLarge.
 
-    `name` is the file's, `content_type` what its sender called it; both may be missing or wrong.
+    `name` is the file's, `content_type` what its sender called it; both may be missing or wrong. What is compressed
+    goes into a file of its own in the folder, which closes with the reading.
     """
-    with ExitStack() as stack:
-        reading = reading_of(inflated(file, limits, stack), name, content_type, options, limits, stack)
+    with TemporaryFiles(folder) as files:
+        reading = reading_of(inflated(file, limits, files), name, content_type, options, limits, files)
         check_options(reading, options)
-        weakref.finalize(reading, stack.pop_all().close)
+        weakref.finalize(reading, files.pop_all().close)
     return reading
 
 
@@ -59,7 +65,7 @@ def reading_of(
     content_type: str | None,
     options: ReadOptions,
     limits: ReadLimits,
-    stack: ExitStack,
+    files: TemporaryFiles,
 ) -> Reading:
     """How a file that is not compressed will be read."""
     declared = declared_format(name, content_type, options)
@@ -67,7 +73,7 @@ def reading_of(
     file.seek(0)
     beginning = file.read(8)
     if beginning.startswith((b"PK\x03\x04", b"PK\x05\x06")):
-        return reading_of_zip(file, options, limits, stack)
+        return reading_of_zip(file, options, limits, files)
     if beginning.startswith(b"PAR1"):
         return ParquetReading(file, options, limits)
     if declared in ("zip", "xlsx", "parquet"):
@@ -142,10 +148,10 @@ def looks_like_table(source: Source, options: ReadOptions, is_sure: bool) -> boo
     return not is_sure and len(rows) > 1 and all(len(row) == len(rows[0]) for row in rows)
 
 
-def reading_of_zip(file: BinaryIO, options: ReadOptions, limits: ReadLimits, stack: ExitStack) -> Reading:
+def reading_of_zip(file: BinaryIO, options: ReadOptions, limits: ReadLimits, files: TemporaryFiles) -> Reading:
     """How an archive will be read: a workbook, text files, or the one table in it."""
     archive = opened(file, limits)
-    stack.callback(archive.close)
+    files.callback(archive.close)
     names = {info.filename for info in archive.filelist[:1000]}
     if any(name.startswith("xl/") for name in names) and "[Content_Types].xml" in names:
         return SheetReading(file, archive, options, limits)
@@ -153,15 +159,12 @@ def reading_of_zip(file: BinaryIO, options: ReadOptions, limits: ReadLimits, sta
         if any(name.startswith(beginning) for name in names) and names & {"[Content_Types].xml", "mimetype"}:
             raise UnsupportedUpload(f"the file is {kind}: save a table as XLSX or CSV, a text as plain text")
     members = members_of(archive)
-    tables = [(path, info) for path, info in members if format_of(path) in TABLES]
+    tables = [info for info in members if NAMES.get(PurePosixPath(info.filename).suffix.lower()[1:]) in TABLES]
     if not tables:
         return ZipReading(archive, options, limits)
     if len(members) > 1:
-        raise UnsupportedUpload(f"the ZIP holds {tables[0][0]} and other files: upload tables one after the other")
-    [(path, info)] = tables
-    return reading_of(extracted(archive, info, limits, temporary(stack)), path.name, None, options, limits, stack)
-
-
-def format_of(path: PurePosixPath) -> str | None:
-    """The format that a file's name says it has."""
-    return NAMES.get(path.suffix.lower().lstrip("."))
+        raise UnsupportedUpload(
+            f"the ZIP holds {shown(tables[0].filename)} and other files: upload tables one after the other"
+        )
+    [info] = tables
+    return reading_of(extracted(archive, info, limits, files.new()), info.filename, None, options, limits, files)

@@ -151,7 +151,7 @@ def tail(file: BinaryIO) -> bytes:
 def json_kind(beginning: str, is_all: bool) -> str | None:
     """Whether objects stand one a line ("ndjson") or otherwise ("json"); None if the text is not like JSON."""
     text = beginning.lstrip()
-    if re.match(r"\[\s*([\[{\]]|$)", text):
+    if re.match(r"\[\s*([\[{\]\"]|$)", text):
         return "json"
     if not re.match(r'\{\s*["}]', text):
         return None

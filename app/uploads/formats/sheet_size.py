@@ -25,10 +25,14 @@ def check_workbook(archive: ZipFile, limits: ReadLimits) -> None:
     inflation = Inflation(archive, limits)
     files = [info for info in archive.filelist if not info.filename.endswith("/")]
     lengths: list[int] = []
+    n_cells = 0
     for info in sorted(files, key=lambda info: not info.filename.lower().endswith(STRINGS)):
         sheet = SheetSize(limits, lengths)
         for data in inflation.pieces(info):
             sheet.read(data)
+        n_cells += sheet.n_rows * sheet.n_columns
+        if n_cells > limits.max_cells:
+            raise UploadTooLarge(f"the sheets have more than {limits.max_cells} cells (MAX_CELLS) together")
         if info.filename.lower().endswith(STRINGS):
             lengths += sheet.string_lengths()
 

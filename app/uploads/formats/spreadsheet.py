@@ -18,6 +18,7 @@ from app.uploads.limits import ReadLimits
 from app.uploads.rows import BadLine, BadRow, Row, RowBuilder, name_of, shown
 
 SAMPLE = 100  # rows
+MAX_SHEETS = 100  # that are looked into for the first that is not empty
 
 
 class SheetReading(Reading):
@@ -68,7 +69,7 @@ class SheetReading(Reading):
                 )
             return name
         seen = [sheet.name for sheet in workbook.sheets_metadata if sheet.visible == SheetVisibleEnum.Visible]
-        full = [found for found in seen or names if not_empty(workbook, found)]
+        full = [found for found in (seen or names)[:MAX_SHEETS] if not_empty(workbook, found)]
         if not full:
             raise MalformedRequest("no sheet of the workbook has anything in it")
         if len(full) > 1:

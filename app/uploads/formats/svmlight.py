@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from app.core.errors import MalformedRequest
 from app.uploads.columns import ReadOptions
@@ -12,6 +13,7 @@ from app.uploads.text_lines import Source, too_long
 
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d{1,3})?", re.ASCII | re.IGNORECASE)
 FEATURE = re.compile(r"(\d{1,18}):(\S+)", re.ASCII)
+SAMPLE = 100  # lines
 LINE = re.compile(r"([^\s:]+ )?(qid:\d+ )?\d+:[\d.eE+-]+( +\d+:[\d.eE+-]+)* *(#.*)?", re.ASCII)
 
 
@@ -37,6 +39,8 @@ class SvmlightReading(Reading):
             "fields": ["qid", "comment"],
         }
         self.builder = RowBuilder(limits, options.unlabeled)
+        if not any(":" in (line or "") for _, line in islice(source.lines(limits.max_line_bytes), SAMPLE)):
+            raise MalformedRequest(f"the file is not SVMlight: its first {SAMPLE} lines have no word with a count")
 
     def rows(self) -> Iterator[Row | BadLine]:
         """A row for each line with more than a comment in it."""

@@ -3,7 +3,6 @@
 import io
 from collections.abc import Iterator
 from itertools import takewhile
-from pathlib import PurePosixPath
 from typing import Any
 from zipfile import ZipFile, ZipInfo
 
@@ -15,9 +14,10 @@ from app.uploads.formats.detection import kind_of_binary
 from app.uploads.formats.reading import Reading
 from app.uploads.limits import ReadLimits
 from app.uploads.mails import mail_of
-from app.uploads.rows import BadLine, BadRow, Row, RowBuilder
+from app.uploads.rows import BadLine, BadRow, Row, RowBuilder, shown
 
 UNLABELED = ("", "unlabeled", "unlabelled")
+MAIL = ".eml"
 SKIPPED_FOLDERS = {"__macosx"}
 SKIPPED_FILES = {"thumbs.db", "desktop.ini"}
 
@@ -41,15 +41,15 @@ class ZipReading(Reading):
             raise MalformedRequest("the ZIP has no file in it that could be a document")
         self.has_labels = options.label is None
         self.has_keys = options.key is None
-        common = common_folders([path for path, _ in self.members])
+        common = common_folders(self.members)
         self.n_common = len(common)
-        if common and all(len(path.parts) == self.n_common + 1 for path, _ in self.members):
+        if common and all(len(parts_of(info)) == self.n_common + 1 for info in self.members):
             self.warnings.append(
                 f"All files are in the folder {'/'.join(common)!r}, so it was not taken as a label; "
                 "to label documents, put them into folders called as the labels, next to each other."
             )
         self.charset = options.charset or "utf-8"
-        has_mails = any(path.suffix.lower() == ".eml" for path, _ in self.members)
+        has_mails = any(info.filename.lower().endswith(MAIL) for info in self.members)
         self.columns = {
             "text": ["content"],
             "label": "folder" if self.has_labels else None,
@@ -62,24 +62,26 @@ class ZipReading(Reading):
 
     def rows(self) -> Iterator[Row | BadLine]:
         """A row for each file."""
-        for number, path, found in self.texts():
+        for number, parts, found in self.texts():
+            path = "/".join(parts)
             try:
                 if isinstance(found, BadRow):
                     raise found
                 text, fields = found
-                label = label_of(path, self.n_common) if self.has_labels else None
-                yield self.builder.row(number, (text,), str(path) if self.has_keys else None, label, fields)
+                label = label_of(parts, self.n_common) if self.has_labels else None
+                yield self.builder.row(number, (text,), path if self.has_keys else None, label, fields)
             except BadRow as error:
-                yield BadLine(number, f"{path}: {error}")
+                yield BadLine(number, f"{shown(path)}: {error}")
 
-    def texts(self) -> Iterator[tuple[int, PurePosixPath, tuple[str, dict[str, Any]] | BadRow]]:
+    def texts(self) -> Iterator[tuple[int, list[str], tuple[str, dict[str, Any]] | BadRow]]:
         """The files with their texts, or why they have none. Raises MalformedRequest, UploadTooLarge."""
         inflation = Inflation(self.archive, self.limits)
-        for number, (path, info) in enumerate(self.members, 1):
+        for number, info in enumerate(self.members, 1):
+            parts = parts_of(info)
             try:
-                yield number, path, self.text_of(path, self.content(inflation, info))
+                yield number, parts, self.text_of("/".join(parts), self.content(inflation, info))
             except BadRow as error:
-                yield number, path, error
+                yield number, parts, error
 
     def content(self, inflation: Inflation, info: ZipInfo) -> bytes:
         """The bytes of a file. Raises BadRow if they are too many for a document."""
@@ -93,35 +95,44 @@ class ZipReading(Reading):
             raise BadRow(f"the file is longer than a document may be, {self.limits.max_document_bytes} bytes")
         return b"".join(parts)
 
-    def text_of(self, path: PurePosixPath, data: bytes) -> tuple[str, dict[str, Any]]:
+    def text_of(self, path: str, data: bytes) -> tuple[str, dict[str, Any]]:
         """The text in a file. Raises BadRow, and MalformedRequest if it is in another encoding."""
-        if path.suffix.lower() == ".eml":
+        if path.lower().endswith(MAIL):
             return mail_of(data)
         kind = kind_of_binary(data[:4096])
         if kind is not None:
             raise BadRow(f"the file is {kind}, not a text")
-        source = source_of(io.BytesIO(data), self.declared, str(path)[:200])
+        source = source_of(io.BytesIO(data), self.declared, shown(path))
         return "".join(source.pieces()), {}
 
 
-def members_of(archive: ZipFile) -> list[tuple[PurePosixPath, ZipInfo]]:
-    """The files that may be documents, in the archive's order, with their paths."""
-    found = []
-    for info in archive.filelist:
-        path = PurePosixPath(info.filename.replace("\\", "/").lstrip("/"))
-        hidden = any(part.startswith(".") or part.lower() in SKIPPED_FOLDERS for part in path.parts)
-        if not (info.filename.endswith("/") or hidden or not path.parts or path.name.lower() in SKIPPED_FILES):
-            found.append((path, info))
-    return found
+def members_of(archive: ZipFile) -> list[ZipInfo]:
+    """The files that may be documents, in the archive's order."""
+    return [info for info in archive.filelist if not info.filename.endswith("/") and not is_hidden(parts_of(info))]
 
 
-def common_folders(paths: list[PurePosixPath]) -> tuple[str, ...]:
+def parts_of(info: ZipInfo) -> list[str]:
+    """The folders of a file, and its name."""
+    return [part for part in info.filename.replace("\\", "/").split("/") if part not in ("", ".")]
+
+
+def is_hidden(parts: list[str]) -> bool:
+    """Whether a file is none that somebody meant to put into the archive."""
+    if not parts or parts[-1].lower() in SKIPPED_FILES:
+        return True
+    return any((part.startswith(".") and part != "..") or part.lower() in SKIPPED_FOLDERS for part in parts)
+
+
+def common_folders(members: list[ZipInfo]) -> list[str]:
     """The folders at the top that hold all files: they are no labels, since no document is in another one."""
-    levels = zip(*(path.parts[:-1] for path in paths), strict=False)
-    return tuple(level[0] for level in takewhile(lambda level: len(set(level)) == 1, levels))
+    common = parts_of(members[0])[:-1]
+    for info in members:
+        folders = zip(common, parts_of(info)[:-1], strict=False)
+        common = [folder for folder, _ in takewhile(lambda pair: pair[0] == pair[1], folders)]
+    return common
 
 
-def label_of(path: PurePosixPath, n_common: int) -> str | None:
+def label_of(parts: list[str], n_common: int) -> str | None:
     """The label that a file's folder is; none at the top, nor in `unlabeled`."""
-    label = "/".join(path.parts[n_common:-1])
+    label = "/".join(parts[n_common:-1])
     return label if label.lower() not in UNLABELED else None

@@ -13,6 +13,8 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
+from app.uploads.columns import ReadOptions
+from app.uploads.formats import look
 from app.uploads.limits import ReadLimits
 from app.uploads.rows import Row
 from tests.app.uploads.files import opened, read, reasons, refusal, texts, with_members_changed, workbook, zip_of
@@ -31,7 +33,7 @@ def test_the_folder_of_a_file_is_its_label_and_its_path_the_key() -> None:
             "news/art/old/2.txt": "\ufeffpicture\r\nframe",
             "news/unlabeled/3.txt": "who knows",
             "news/Unlabelled/4.txt": "who",
-            "news/5.txt": "top",
+            "./news//5.txt": "top",
             "news/sport/.hidden": "\0",
             "__MACOSX/news/sport/._1.txt": "\0",
             "news/sport/Thumbs.db": "\0",
@@ -224,6 +226,18 @@ def test_a_sheet_with_a_cell_far_away_is_refused_before_it_fills_the_memory() ->
     assert "99999999 rows" in found
 
 
+def test_the_cells_of_all_sheets_count_together() -> None:
+    data = workbook(a=[["text"], ["a"]], b=[["text"], ["a"]])
+    assert len(read(data, limits=ReadLimits(max_cells=4))) == 1
+    assert "the sheets have more than 3 cells (MAX_CELLS) together" in refusal(data, limits=ReadLimits(max_cells=3))
+
+
+def test_what_is_decompressed_goes_into_the_folder_that_is_named() -> None:
+    data = io.BytesIO(gzip.compress(b"text\n" + b"a\n" * 2**20))
+    with pytest.raises(FileNotFoundError):
+        look(data, None, None, ReadOptions(), ReadLimits(), folder="/nowhere")
+
+
 def test_a_string_that_many_cells_share_counts_once_for_each() -> None:
     data = workbook(a=[["text"], *[["x" * 30_000]] * 100])
     assert len(data) < 2**15
@@ -237,10 +251,20 @@ def test_a_string_that_many_cells_share_counts_once_for_each() -> None:
 def test_a_zip_has_a_greatest_number_of_files() -> None:
     data = zip_of({f"a/{n}": "x" for n in range(4)})
     assert len(read(data, limits=ReadLimits(max_files=4))) == 4
+    lying = bytearray(data)
+    end = data.rindex(b"PK\x05\x06")
+    lying[end + 8 : end + 12] = b"\1\0\1\0"  # one file, it says
+    assert refusal(bytes(lying), limits=ReadLimits(max_files=3)).startswith("UploadTooLarge: the ZIP holds more than 3")
     assert (
-        refusal(data, limits=ReadLimits(max_files=3))
-        == "UploadTooLarge: the ZIP holds 4 files, more than 3 (MAX_FILES)"
+        refusal(data, limits=ReadLimits(max_files=3)) == "UploadTooLarge: the ZIP holds more than 3 files (MAX_FILES)"
     )
+
+
+def test_the_files_of_a_zip_with_a_large_directory_are_counted_too() -> None:
+    """Beyond 65,535 files the directory has another end, of ZIP64."""
+    data = zip_of({f"{n}": "" for n in range(2**16)}, zipfile.ZIP_STORED)
+    assert "more than 65535 files" in refusal(data, limits=ReadLimits(max_files=2**16 - 1))
+    assert sum(1 for _ in opened(data, limits=ReadLimits(max_files=2**16)).rows()) == 2**16
 
 
 def test_a_zip_with_a_password_or_a_strange_compression_is_refused() -> None:
@@ -260,9 +284,9 @@ def test_a_damaged_file_in_a_zip_is_a_refusal() -> None:
 def test_reading_leaves_no_file_open() -> None:
     """A file that is forgotten open is a ResourceWarning, and warnings are errors here."""
     before = len(list_of_open_files())
-    for _ in range(3):
-        reading = opened(gzip.compress(b"text\n" + b"a\n" * 2**20), limits=ReadLimits())
-        assert sum(1 for _ in reading.rows()) == 2**20
+    for _ in range(2):
+        reading = opened(gzip.compress(b"text\n" + b"a\n" * 2**19), limits=ReadLimits())
+        assert sum(1 for _ in reading.rows()) == 2**19
         del reading
     assert len(list_of_open_files()) == before
 

@@ -133,6 +133,10 @@ def test_an_option_without_a_meaning_is_refused(data: bytes, options: dict[str, 
     assert part in refusal(data, **options)
 
 
+def test_a_table_that_is_said_to_be_svmlight_is_refused() -> None:
+    assert "is not SVMlight: its first 100 lines have no word with a count" in refusal(CSV, format="svmlight")
+
+
 def test_svmlight_is_a_bag_of_numbered_words() -> None:
     data = b"# written by hand\n+1 1:3 14:1 # first\n-1 qid:7 2:2.0\n1.0 3:1.5\n\nspam 5:1\n4:1 4:1\n6:1\n2 \n3 7:x\n"
     found = read(data, "a.svm")

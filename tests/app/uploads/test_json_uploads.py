@@ -86,6 +86,14 @@ def test_what_is_damaged_ends_an_array_and_says_so(end: bytes, reason: str) -> N
     assert reasons(found)[2].endswith("; nothing after it can be read")
 
 
+def test_what_holds_no_objects_is_refused() -> None:
+    assert refusal(b'["a", "b"]') == (
+        "MalformedRequest: the file cannot be read: item 1: the item is JSON, but not an object"
+    )
+    assert refusal(b"{}").endswith("there is no column `text`: the file has no columns")
+    assert refusal(b"[]").endswith("the file is empty")
+
+
 def test_a_second_array_of_objects_is_not_lost_in_silence() -> None:
     found = read(b'{"train": [{"text": "a"}], "test": [{"text": "b"}]}')
     assert reasons(found) == {2: "the object holds a second array of objects; nothing after it can be read"}

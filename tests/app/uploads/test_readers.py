@@ -183,6 +183,12 @@ def count(data: bytes, limits: ReadLimits) -> int:
     return sum(isinstance(row, Row) for row in opened(data, limits=limits).rows())
 
 
+def test_a_field_is_nested_up_to_a_hundred_levels() -> None:
+    found = read(b"".join(b'{"text": "a", "b": %s1%s}\n' % (b"[" * n, b"]" * n) for n in (99, 100, 900)))
+    assert texts(found) == {1: "a"}
+    assert reasons(found) == dict.fromkeys((2, 3), "`b` is nested more than 100 levels deep")
+
+
 def test_a_file_without_rows_is_refused() -> None:
     for data in (b"", b"\n \r\n", b"\xef\xbb\xbf", b"\xff\xfe"):
         assert refusal(data) == "MalformedRequest: the file is empty"
