@@ -95,7 +95,7 @@ def preview(sample: Sample, options: TextOptions, n_shown: int, n_characters: in
         estimated_words(encoded.corpus.n_words, more, options, sample.n_documents) if encoded.corpus.n_words else 0,
         [round(float(n)) for n in np.quantile(lengths, (0, 0.25, 0.5, 0.75, 1))] if lengths.size else [0] * 5,
         int((lengths == 0).sum()),
-        [Share(script.name, script.share) for script in scripts_of(counts)],
+        [Share(script.name, script.share) for script in scripts_of(counts.items())],
         shares(Counter(language_of(found) for found in words if found), len(part)),
         shares(found_markup, len(part)),
         sum("://" in text or "www." in text for text in texts) / max(len(part), 1),

@@ -78,10 +78,10 @@ def languages(tokens: Tokens, options: TextOptions) -> tuple[str | None, tuple[s
 
     What most documents need decides, not what a few long ones say.
     """
-    frequency = dict(zip(tokens.names, tokens.document_frequency.tolist(), strict=True))
-    for word in tokens.ready:
-        frequency.pop(word, None)
-    scripts = scripts_of(frequency)
+    if options.known_language and options.stop_words != AUTO:
+        return options.known_language, ()
+    frequency = zip(tokens.names, tokens.document_frequency.tolist(), strict=True)
+    scripts = scripts_of((word, n) for word, n in frequency if word not in tokens.ready)
     found = [script.language for script in scripts if script.share >= LEAST_SCRIPT]
     main = options.known_language or next(iter(found), None)
     if options.stop_words != AUTO:

@@ -1,7 +1,7 @@
 """The language of texts, as their words show it: by their script, and by the stop words among them."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from sampler.text.scripts import script_of
@@ -57,20 +57,21 @@ class Script(NamedTuple):
         return language_by_stop_words(self.frequency)
 
 
-def scripts_of(frequency: Frequency) -> list[Script]:
+def scripts_of(frequency: Iterable[tuple[str, int]]) -> list[Script]:
     """The scripts of words that occur so often, the largest first. O(V) time."""
     found: defaultdict[str, dict[str, int]] = defaultdict(dict)
-    for word, n in frequency.items():
+    for word, n in frequency:
         script = "Latin" if word.isascii() else script_of(word)
         found[CJK if script in ("Han", *KANA) else script][word] = n
-    total = max(sum(frequency.values()), 1)
-    scripts = [Script(name, sum(words.values()) / total, words) for name, words in found.items()]
+    totals = {name: sum(words.values()) for name, words in found.items()}
+    total = max(sum(totals.values()), 1)
+    scripts = [Script(name, totals[name] / total, words) for name, words in found.items()]
     return sorted(scripts, key=lambda script: (-script.share, script.name))
 
 
 def language_of(frequency: Frequency) -> str | None:
     """The language of most words, None if they do not show it."""
-    return next((script.language for script in scripts_of(frequency)), None)
+    return next((script.language for script in scripts_of(frequency.items())), None)
 
 
 def is_ukrainian(frequency: Frequency) -> bool:

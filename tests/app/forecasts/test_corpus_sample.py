@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 from sqlalchemy import insert
 from sqlalchemy.orm import Session
@@ -81,6 +82,20 @@ def test_of_a_large_corpus_a_bounded_part_is_read_from_everywhere(database: Data
     sizes = estimated_sizes(sample, OPTIONS)
     assert sizes.n_tokens == pytest.approx(corpus.n_tokens, rel=0.2)
     assert sizes.n_known == 2
+
+
+def test_a_vocabulary_is_estimated_within_a_factor_of_two(database: Database) -> None:
+    """Words have frequencies as in real texts: the vocabulary grows with a power of 0.6 of the corpus."""
+    rng = np.random.default_rng(62)
+    given = [" ".join(f"w{n}" for n in rng.zipf(1.6, 60) if n < 10**6) for _ in range(5_000)]
+    with database.sessions.begin() as session:
+        add(session, given, [None] * len(given))
+    with database.readers.begin() as session:
+        sample = read_sample(session, CORPUS)
+    for least in (1, 5, 0.01):
+        options = TextOptions("none", min_document_frequency=least)
+        actual = encode(given, [None] * len(given), options).corpus.n_words
+        assert actual / 2 <= estimated_sizes(sample, options).n_words <= 2 * actual, least
 
 
 def test_long_documents_are_read_in_part_and_a_few_at_a_time(database: Database) -> None:
