@@ -47,7 +47,7 @@ def check_directory(file: BinaryIO, limits: ReadLimits) -> None:
     for at, place, width in ends:
         n_bytes = int.from_bytes(tail[at + place : at + place + width], "little")
         if n_bytes <= start + at and count_entries(file, start + at - n_bytes, limits.max_files) > limits.max_files:
-            raise UploadTooLarge(f"the ZIP holds more than {limits.max_files} files (MAX_FILES)")
+            raise UploadTooLarge(f"the ZIP holds more than {limits.max_files} files (NEWFOUND_MAX_FILES)")
 
 
 def count_entries(file: BinaryIO, start: int, most: int) -> int:

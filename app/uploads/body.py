@@ -48,7 +48,7 @@ async def spool(
     async for chunk in chunks:
         n_bytes += len(chunk)
         if n_bytes > max_bytes:
-            raise UploadTooLarge(f"the body is larger than {max_bytes} bytes (MAX_UPLOAD_BYTES)")
+            raise UploadTooLarge(f"the body is larger than {max_bytes} bytes (NEWFOUND_MAX_UPLOAD_BYTES)")
         for data in [chunk] if form is None else form.feed(chunk):
             await writer.write(data)
     await writer.flush()

@@ -100,7 +100,9 @@ class Table:
 def choose(table: Table, options: ReadOptions, limits: ReadLimits, *, can_count: bool = False) -> Columns:
     """The columns of a table by what they are for. Raises MalformedRequest."""
     if len(table.names) > limits.max_columns:
-        raise MalformedRequest(f"the file has {len(table.names)} columns, more than {limits.max_columns} (MAX_COLUMNS)")
+        raise MalformedRequest(
+            f"the file has {len(table.names)} columns, more than {limits.max_columns} (NEWFOUND_MAX_COLUMNS)"
+        )
     check_unique(table)
     text = tuple(dict.fromkeys(table.named(name, TEXT) for name in options.text if name))
     if not text:

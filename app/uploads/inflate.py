@@ -84,4 +84,4 @@ def check_size(size: int, limits: ReadLimits) -> None:
 
 def larger_than(limits: ReadLimits) -> str:
     """That an upload is too large when it is unpacked."""
-    return f"the upload is larger than {limits.max_bytes} bytes when it is decompressed (MAX_UPLOAD_BYTES)"
+    return f"the upload is larger than {limits.max_bytes} bytes when it is decompressed (NEWFOUND_MAX_UPLOAD_BYTES)"

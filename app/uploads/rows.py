@@ -78,12 +78,13 @@ class RowBuilder:
         words = counted(counts)
         n_tokens = sum(words.values())
         if n_tokens > self.limits.max_document_tokens:
-            raise BadRow(
-                f"`counts` are {n_tokens} words, more than {self.limits.max_document_tokens} (MAX_DOCUMENT_TOKENS)"
-            )
+            most = f"{self.limits.max_document_tokens} (NEWFOUND_MAX_DOCUMENT_TOKENS)"
+            raise BadRow(f"`counts` are {n_tokens} words, more than {most}")
         text = json.dumps(words, ensure_ascii=False, separators=(",", ":")) if words else ""
         if len(text.encode()) > self.limits.max_document_bytes:
-            raise BadRow(f"`counts` are longer than {self.limits.max_document_bytes} bytes (MAX_DOCUMENT_BYTES)")
+            raise BadRow(
+                f"`counts` are longer than {self.limits.max_document_bytes} bytes (NEWFOUND_MAX_DOCUMENT_BYTES)"
+            )
         if fields:
             self.check_fields(fields, None)
         return Row(line, text, found, self.label_of(label), fields or None, is_counts=True)
@@ -107,7 +108,7 @@ class RowBuilder:
         check_characters("text", text)
         longest = self.limits.max_document_bytes
         if 4 * len(text) > longest and len(text.encode()) > longest:
-            raise BadRow(f"`text` is longer than {longest} bytes (MAX_DOCUMENT_BYTES)")
+            raise BadRow(f"`text` is longer than {longest} bytes (NEWFOUND_MAX_DOCUMENT_BYTES)")
 
     def check_fields(self, fields: Mapping[str, Any], size: int | None) -> None:
         """Raise BadRow for fields that cannot be stored."""
@@ -121,7 +122,7 @@ class RowBuilder:
         if len(json.dumps(fields, ensure_ascii=False).encode()) > self.limits.max_fields_bytes:
             raise BadRow(
                 f"the columns besides text, label and key are longer than {self.limits.max_fields_bytes} bytes of JSON "
-                "(MAX_FIELDS_BYTES)"
+                "(NEWFOUND_MAX_FIELDS_BYTES)"
             )
 
 

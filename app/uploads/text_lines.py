@@ -69,7 +69,7 @@ def lines_of(pieces: Iterable[str], longest: int) -> Iterator[tuple[int, str | N
 
 def too_long(what: str, longest: int) -> str:
     """The reason why a line, or what else is read at once, cannot be used."""
-    return f"the {what} is longer than {longest} bytes (MAX_LINE_BYTES)"
+    return f"the {what} is longer than {longest} bytes (NEWFOUND_MAX_LINE_BYTES)"
 
 
 def exceeds(line: str, longest: int) -> bool:

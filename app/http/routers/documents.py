@@ -204,9 +204,7 @@ def look_at(spooled: Spooled, choices: UploadChoices, settings: Settings) -> Rea
         key=choices.key,
         unlabeled=tuple(choices.unlabeled),
     )
-    return look(
-        spooled.file, spooled.name, spooled.content_type, options, read_limits(settings), str(settings.uploads)
-    )
+    return look(spooled.file, spooled.name, spooled.content_type, options, read_limits(settings), str(settings.uploads))
 
 
 def read_limits(settings: Settings) -> ReadLimits:

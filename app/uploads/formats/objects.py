@@ -105,7 +105,7 @@ def object_of(value: object, limits: ReadLimits, what: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise BadRow(f"{what} is JSON, but not an object")
     if len(value) > limits.max_columns:
-        raise BadRow(f"the object has {len(value)} fields, more than {limits.max_columns} (MAX_COLUMNS)")
+        raise BadRow(f"the object has {len(value)} fields, more than {limits.max_columns} (NEWFOUND_MAX_COLUMNS)")
     return value
 
 

@@ -43,7 +43,9 @@ class ParquetReading(ObjectsReading):
         except self.damages as error:
             raise MalformedRequest(f"the Parquet file cannot be read: {first_line(error)}") from error
         if len(names) > limits.max_columns:
-            raise MalformedRequest(f"the file has {len(names)} columns, more than {limits.max_columns} (MAX_COLUMNS)")
+            raise MalformedRequest(
+                f"the file has {len(names)} columns, more than {limits.max_columns} (NEWFOUND_MAX_COLUMNS)"
+            )
         if size > limits.max_bytes:
             raise UploadTooLarge(larger_than(limits))
         if len(set(names)) < len(names):

@@ -69,7 +69,7 @@ class Records:
         long_line = self.number
         if not reason:
             yield from self.give_up(
-                f"a quote that opens here is not closed within {self.longest} bytes (MAX_LINE_BYTES) and "
+                f"a quote that opens here is not closed within {self.longest} bytes (NEWFOUND_MAX_LINE_BYTES) and "
                 f"{MAX_RECORD_LINES} lines"
             )
             return

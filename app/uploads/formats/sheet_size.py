@@ -32,7 +32,7 @@ def check_workbook(archive: ZipFile, limits: ReadLimits) -> None:
             sheet.read(data)
         n_cells += sheet.n_rows * sheet.n_columns
         if n_cells > limits.max_cells:
-            raise UploadTooLarge(f"the sheets have more than {limits.max_cells} cells (MAX_CELLS) together")
+            raise UploadTooLarge(f"the sheets have more than {limits.max_cells} cells (NEWFOUND_MAX_CELLS) together")
         if info.filename.lower().endswith(STRINGS):
             lengths += sheet.string_lengths()
 
@@ -65,7 +65,7 @@ class SheetSize:
         if self.n_rows * self.n_columns > self.limits.max_cells:
             raise UploadTooLarge(
                 f"a sheet has {self.n_rows} rows and {self.n_columns} columns, more than {self.limits.max_cells} "
-                "cells (MAX_CELLS); upload it as CSV, or delete what stands far from the rest"
+                "cells (NEWFOUND_MAX_CELLS); upload it as CSV, or delete what stands far from the rest"
             )
         if self.n_bytes > self.limits.max_bytes:
             raise UploadTooLarge(larger_than(self.limits))

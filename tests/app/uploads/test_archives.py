@@ -86,7 +86,7 @@ def test_a_picture_among_texts_costs_itself() -> None:
     assert reasons(found) == {
         1: "a/1.png: the file is an image, not a text",
         3: "a/3.txt: `text` contains a NUL character",
-        4: "a/4.txt: `text` is longer than 4096 bytes (MAX_DOCUMENT_BYTES)".replace("a/4", "b/4"),
+        4: "a/4.txt: `text` is longer than 4096 bytes (NEWFOUND_MAX_DOCUMENT_BYTES)".replace("a/4", "b/4"),
     }
 
 
@@ -191,13 +191,16 @@ def test_gzip_up_to_the_limit_is_read_and_one_byte_more_is_not(size: int) -> Non
     assert opened(data, "a.txt.gz", limits=limits).format == "text"
     limits = ReadLimits(max_bytes=size - 1)
     assert refusal(data, "a.txt.gz", limits=limits) == (
-        f"UploadTooLarge: the upload is larger than {size - 1} bytes when it is decompressed (MAX_UPLOAD_BYTES)"
+        f"UploadTooLarge: the upload is larger than {size - 1} bytes when it is decompressed "
+        "(NEWFOUND_MAX_UPLOAD_BYTES)"
     )
 
 
 def test_bombs_stop_at_the_limit() -> None:
     zeros = b"\0" * 2**24
-    too_large = "UploadTooLarge: the upload is larger than 1048576 bytes when it is decompressed (MAX_UPLOAD_BYTES)"
+    too_large = (
+        "UploadTooLarge: the upload is larger than 1048576 bytes when it is decompressed (NEWFOUND_MAX_UPLOAD_BYTES)"
+    )
     assert refusal(gzip.compress(zeros)) == too_large
     assert refusal(zip_of({"a.txt": zeros})) == too_large
     assert refusal(zip_of({"a.csv": zeros})) == too_large
@@ -220,7 +223,7 @@ def test_a_sheet_with_a_cell_far_away_is_refused_before_it_fills_the_memory() ->
     for place in (b'r="XFD1048576"', b"r = 'XFD1048576'", b'r="XFD1048576"' + b" " * 300_000):
         found = refusal(with_members_changed(data, "sheet1.xml", b'r="B2"', place), limits=ReadLimits())
         assert found.startswith(
-            "UploadTooLarge: a sheet has 1048576 rows and 16384 columns, more than 5000000 cells (MAX_CELLS)"
+            "UploadTooLarge: a sheet has 1048576 rows and 16384 columns, more than 5000000 cells (NEWFOUND_MAX_CELLS)"
         )
     found = refusal(with_members_changed(data, "sheet1.xml", b'row r="2"', b'row r="99999999"'), limits=ReadLimits())
     assert "99999999 rows" in found
@@ -229,7 +232,9 @@ def test_a_sheet_with_a_cell_far_away_is_refused_before_it_fills_the_memory() ->
 def test_the_cells_of_all_sheets_count_together() -> None:
     data = workbook(a=[["text"], ["a"]], b=[["text"], ["a"]])
     assert len(read(data, limits=ReadLimits(max_cells=4))) == 1
-    assert "the sheets have more than 3 cells (MAX_CELLS) together" in refusal(data, limits=ReadLimits(max_cells=3))
+    assert "the sheets have more than 3 cells (NEWFOUND_MAX_CELLS) together" in refusal(
+        data, limits=ReadLimits(max_cells=3)
+    )
 
 
 def test_what_is_decompressed_goes_into_the_folder_that_is_named() -> None:
@@ -243,7 +248,7 @@ def test_a_string_that_many_cells_share_counts_once_for_each() -> None:
     assert len(data) < 2**15
     assert (
         refusal(data)
-        == "UploadTooLarge: the upload is larger than 1048576 bytes when it is decompressed (MAX_UPLOAD_BYTES)"
+        == "UploadTooLarge: the upload is larger than 1048576 bytes when it is decompressed (NEWFOUND_MAX_UPLOAD_BYTES)"
     )
     assert len(read(data, limits=ReadLimits())) == 100
 
@@ -256,7 +261,8 @@ def test_a_zip_has_a_greatest_number_of_files() -> None:
     lying[end + 8 : end + 12] = b"\1\0\1\0"  # one file, it says
     assert refusal(bytes(lying), limits=ReadLimits(max_files=3)).startswith("UploadTooLarge: the ZIP holds more than 3")
     assert (
-        refusal(data, limits=ReadLimits(max_files=3)) == "UploadTooLarge: the ZIP holds more than 3 files (MAX_FILES)"
+        refusal(data, limits=ReadLimits(max_files=3))
+        == "UploadTooLarge: the ZIP holds more than 3 files (NEWFOUND_MAX_FILES)"
     )
 
 

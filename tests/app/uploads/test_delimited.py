@@ -138,7 +138,7 @@ def test_a_quote_that_is_not_closed_within_the_limit_costs_one_line() -> None:
     limits = ReadLimits(max_line_bytes=200)
     found = read(b'text\n"open\n' + b"".join(b"line %d\n" % n for n in range(100)), "x.csv", limits=limits)
     assert reasons(found) == {
-        2: "a quote that opens here is not closed within 200 bytes (MAX_LINE_BYTES) and 50000 lines"
+        2: "a quote that opens here is not closed within 200 bytes (NEWFOUND_MAX_LINE_BYTES) and 50000 lines"
     }
     assert len(texts(found)) == 100
 
@@ -149,9 +149,9 @@ def test_a_line_that_is_too_long_costs_itself() -> None:
     found = read(data, limits=limits)
     assert texts(found) == {2: "a", 4: "b", 7: "d"}
     assert reasons(found) == {
-        3: "the line is longer than 50 bytes (MAX_LINE_BYTES)",
+        3: "the line is longer than 50 bytes (NEWFOUND_MAX_LINE_BYTES)",
         5: "a quote that opens here is not closed before a line that is too long",
-        6: "the line is longer than 50 bytes (MAX_LINE_BYTES)",
+        6: "the line is longer than 50 bytes (NEWFOUND_MAX_LINE_BYTES)",
     }
 
 
@@ -169,7 +169,7 @@ def test_a_record_of_many_lines_takes_the_memory_of_its_bytes() -> None:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert reasons(found) == {
-        2: "a quote that opens here is not closed within 4194304 bytes (MAX_LINE_BYTES) and 50000 lines"
+        2: "a quote that opens here is not closed within 4194304 bytes (NEWFOUND_MAX_LINE_BYTES) and 50000 lines"
     }
     assert peak < 8 * 2**20
 

@@ -34,8 +34,8 @@ GOOD = {"text": "good", "label": "x", "key": "k", "counts": None, "year": 1}
         ({"text": True}, "`text` is not a string"),
         ({"text": {"a": "b"}}, "`text` is not a string"),
         ({"label": "a"}, "the field `text` is missing"),
-        ({"text": "x" * 5000}, "`text` is longer than 4096 bytes (MAX_DOCUMENT_BYTES)"),
-        ({"text": "x" * 9000}, "the line is longer than 8192 bytes (MAX_LINE_BYTES)"),
+        ({"text": "x" * 5000}, "`text` is longer than 4096 bytes (NEWFOUND_MAX_DOCUMENT_BYTES)"),
+        ({"text": "x" * 9000}, "the line is longer than 8192 bytes (NEWFOUND_MAX_LINE_BYTES)"),
         ({"text": "a", "counts": {"b": 1}}, "the object has both `text` and `counts`"),
         ({"counts": {"b": -1}}, "`counts` of 'b' is not a whole number of 0 or more"),
         ({"counts": {"b": 1.5}}, "`counts` of 'b' is not a whole number of 0 or more"),
@@ -45,9 +45,12 @@ GOOD = {"text": "good", "label": "x", "key": "k", "counts": None, "year": 1}
         ({"counts": ["b"]}, "`counts` is not an object of words and their counts"),
         (
             {"counts": {"b": 600_000, "c": 400_001}},
-            "`counts` are 1000001 words, more than 1000000 (MAX_DOCUMENT_TOKENS)",
+            "`counts` are 1000001 words, more than 1000000 (NEWFOUND_MAX_DOCUMENT_TOKENS)",
         ),
-        ({"text": "a", **{f"f{n}": n for n in range(1001)}}, "the line is longer than 8192 bytes (MAX_LINE_BYTES)"),
+        (
+            {"text": "a", **{f"f{n}": n for n in range(1001)}},
+            "the line is longer than 8192 bytes (NEWFOUND_MAX_LINE_BYTES)",
+        ),
     ],
 )
 def test_a_row_that_cannot_be_stored_is_a_bad_line(row: dict[str, Any], reason: str) -> None:
@@ -123,7 +126,7 @@ def test_a_ready_bag_of_words_is_sorted_and_holds_what_occurs() -> None:
 
 def test_a_text_is_as_long_as_its_bytes_in_utf_8() -> None:
     found = read("text\n{}\n{}\n".format("é" * 2048, "é" * 2049).encode())
-    assert reasons(found) == {3: "`text` is longer than 4096 bytes (MAX_DOCUMENT_BYTES)"}
+    assert reasons(found) == {3: "`text` is longer than 4096 bytes (NEWFOUND_MAX_DOCUMENT_BYTES)"}
 
 
 def test_fields_are_bounded_together_and_say_so() -> None:
@@ -131,7 +134,7 @@ def test_fields_are_bounded_together_and_say_so() -> None:
     whole = {"text": "a", "b": "x" * 50, "c": "y" * 32}  # {"b": "...", "c": "..."} is 100 bytes
     data = lines(whole, {**whole, "d": 1}, {**whole, "c": "é" * 32})
     assert reasons(read(data, limits=limits)) == dict.fromkeys(
-        (2, 3), "the columns besides text, label and key are longer than 100 bytes of JSON (MAX_FIELDS_BYTES)"
+        (2, 3), "the columns besides text, label and key are longer than 100 bytes of JSON (NEWFOUND_MAX_FIELDS_BYTES)"
     )
     assert reasons(read(b"text,b,c\n,%s,%s\n,%s,\n" % (b"x" * 50, b"y" * 33, b"\x01" * 30), limits=limits)).keys() == {
         2,
@@ -141,9 +144,9 @@ def test_fields_are_bounded_together_and_say_so() -> None:
 
 def test_columns_are_bounded() -> None:
     limits = ReadLimits(max_columns=3)
-    assert "4 columns, more than 3 (MAX_COLUMNS)" in refusal(b"text,b,c,d\n", limits=limits)
+    assert "4 columns, more than 3 (NEWFOUND_MAX_COLUMNS)" in refusal(b"text,b,c,d\n", limits=limits)
     found = read(b'{"text": "a"}\n' * 100 + b'{"text": "a", "b": 1, "c": 2, "d": 3}\n', limits=limits)
-    assert reasons(found) == {101: "the object has 4 fields, more than 3 (MAX_COLUMNS)"}
+    assert reasons(found) == {101: "the object has 4 fields, more than 3 (NEWFOUND_MAX_COLUMNS)"}
 
 
 @pytest.mark.parametrize("line", [b"[" * 150_000, b'{"text": "a", "key": ' + b"9" * 4400 + b"}", b'{"a":' * 50_000])
