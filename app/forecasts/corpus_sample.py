@@ -21,7 +21,7 @@ from sampler.text import TextOptions, encode, has_usable_word
 MAX_DOCUMENTS, MAX_CHARACTERS = 2_000, 2**21  # of a sample
 MAX_LENGTH = 2**14  # characters of a document that are read
 AT_ONCE = 50  # documents a query
-MEASURED = 200  # documents of a sample whose words are counted
+MEASURED, MEASURED_CHARACTERS = 200, 2**19  # of a sample, whose words are counted: of Chinese each is one
 GROWTH = 0.5  # the vocabulary grows with about the square root of the corpus (Heaps' law)
 
 
@@ -119,8 +119,10 @@ def check_usable(session: Session, corpus_id: str, sample: Sample, options: Text
 
 
 def part_of(sample: Sample, n_documents: int) -> list[SampledDocument]:
-    """About so many documents of a sample, evenly apart."""
-    return sample.documents[:: max(-(-len(sample.documents) // n_documents), 1)]
+    """So many documents of a sample at most, evenly apart, with about MEASURED_CHARACTERS at most."""
+    n_characters = sum(len(document.text) for document in sample.documents)
+    step = max(-(-len(sample.documents) // n_documents), -(-n_characters // MEASURED_CHARACTERS), 1)
+    return sample.documents[::step]
 
 
 def for_part(options: TextOptions, more: float) -> TextOptions:

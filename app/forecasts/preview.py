@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from heapq import nsmallest
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from sampler.text import (
     Encoded,
     TextOptions,
     encode,
+    is_greek,
     language_of,
     markup_of,
     scripts_of,
@@ -23,6 +25,7 @@ from sampler.text import (
 
 MAX_ENCODED = 1_000  # documents of a sample whose words are counted
 N_WORDS = 20  # words of a list
+N_TELLING = 1_000  # words of a document that its language is seen by
 N_TOKENS = 200  # tokens of a document that are shown
 NO_LIMIT = 10**9
 
@@ -83,7 +86,8 @@ def preview(sample: Sample, options: TextOptions, n_shown: int, n_characters: in
     scaled = for_part(options, more)
     texts = [document.text for document in part]
     encoded = encode(texts, [document.label for document in part], scaled)
-    words = [Counter(found) for found in tokenize(texts, unfiltered(options))]
+    tokens = list(tokenize(texts, unfiltered(options)))
+    words = [Counter(found) for found in tokens]
     counts: Counter[str] = Counter()
     for found in words:
         counts.update(found)
@@ -96,7 +100,7 @@ def preview(sample: Sample, options: TextOptions, n_shown: int, n_characters: in
         [round(float(n)) for n in np.quantile(lengths, (0, 0.25, 0.5, 0.75, 1))] if lengths.size else [0] * 5,
         int((lengths == 0).sum()),
         [Share(script.name, script.share) for script in scripts_of(counts.items())],
-        shares(Counter(language_of(found) for found in words if found), len(part)),
+        shares(Counter(language_of(Counter(found[:N_TELLING])) for found in tokens if found), len(part)),
         shares(found_markup, len(part)),
         sum("://" in text or "www." in text for text in texts) / max(len(part), 1),
         top_words(encoded),
@@ -135,25 +139,21 @@ def top_words(encoded: Encoded) -> list[WordCount]:
 def dropped_words(
     words: Sequence[Collection[str]], counts: Counter[str], encoded: Encoded, options: TextOptions, scaled: TextOptions
 ) -> list[DroppedWord]:
-    """The most frequent words that are not kept. Of what is joined to stems, only stop words and lengths are seen."""
+    """The most frequent words that are not kept. Of forms that may be joined to others only stop words."""
     vocabulary = set(encoded.vocabulary)
     stop_words = stop_word_set(options).union(*map(stop_list, encoded.facts.stop_words))
     frequency: Counter[str] = Counter()
     for found in words:
         frequency.update(found)
     greatest = scaled.greatest_frequency(len(words))
-    found_words: list[DroppedWord] = []
-    for word, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
-        reason = ""
-        if word in stop_words:
-            reason = "stop word"
-        elif word not in vocabulary and not encoded.facts.stemming:
-            reason = why_dropped(word, frequency[word], greatest, options)
-        if reason:
-            found_words.append(DroppedWord(word, count, reason))
-        if len(found_words) == N_WORDS:
-            break
-    return found_words
+    reasons = dict.fromkeys(counts.keys() & stop_words, "stop word")
+    left_out = () if encoded.facts.stemming else counts.keys() - vocabulary
+    dropped = {word: counts[word] for word in (*reasons, *(word for word in left_out if not is_greek(word)))}
+    most = nsmallest(N_WORDS, dropped, key=lambda word: (-dropped[word], word))
+    return [
+        DroppedWord(word, dropped[word], reasons.get(word) or why_dropped(word, frequency[word], greatest, options))
+        for word in most
+    ]
 
 
 def why_dropped(word: str, n_documents: int, greatest: int, options: TextOptions) -> str:

@@ -16,7 +16,7 @@ from sampler.text.options import (
     Urls,
 )
 from sampler.text.stemming import STEMMED_LANGUAGES
-from sampler.text.stop_words import STOP_WORD_LANGUAGES, stop_list
+from sampler.text.stop_words import STOP_WORD_LANGUAGES, is_greek, stop_list
 from sampler.text.tokens import Text, stop_word_set, tokenize
 from sampler.text.words import words_of
 
@@ -40,6 +40,7 @@ __all__ = [
     "Urls",
     "encode",
     "has_usable_word",
+    "is_greek",
     "language_of",
     "markup_of",
     "scripts_of",

@@ -1,6 +1,7 @@
 """Scripts: which one a word is written in, and which are written without spaces."""
 
 import re
+from functools import lru_cache
 
 import regex
 
@@ -31,12 +32,17 @@ SCRIPT = regex.compile(
 
 def script_of(word: str) -> str:
     """The script of a word's first letter; OTHER for none that languages are told by."""
-    letter = FIRST_LETTER.search(word)
-    if letter is None:
-        return OTHER
-    if letter[0].isascii():
-        return "Latin"
-    found = SCRIPT.match(letter[0])
+    first = word[:1]
+    if not first.isalpha():
+        letter = FIRST_LETTER.search(word)
+        first = letter[0] if letter else ""
+    return script_of_letter(first)
+
+
+@lru_cache(2**14)
+def script_of_letter(letter: str) -> str:
+    """The script of a letter."""
+    found = SCRIPT.match(letter)
     return str(found.lastgroup) if found else OTHER
 
 
