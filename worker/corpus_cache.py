@@ -85,6 +85,19 @@ class CorpusCache:
                 logger.info("%s is removed: the folder may hold at most %d bytes", path, self.max_bytes)
                 path.unlink(missing_ok=True)
 
+    def keep_only(self, wanted: Callable[[list[str]], set[str]]) -> None:
+        """Remove the files that nothing refers to any more: their texts may have been erased.
+
+        `wanted` says which digests are still those of encodings.
+        """
+        if not self.folder.is_dir():
+            return
+        here = [path.name for path in self.folder.iterdir() if NAME.fullmatch(path.name)]
+        if here:
+            for digest in set(here) - wanted(here):
+                logger.info("the encoded corpus %s is removed: it is no longer in the database", digest)
+                (self.folder / digest).unlink(missing_ok=True)
+
     def by_use(self) -> list[tuple[int, int, Path]]:
         """When each file was used, its size and its path, the last used first; abandoned ones are removed."""
         found = []

@@ -1,15 +1,20 @@
 """A thread in every worker: says that the worker lives, and calls for workers where a lease ran out or a call was lost.
 
-No worker is special, so none is missed when it dies.
+It also removes files of encoded corpora that are not in the database any more, since texts have been erased, or their
+corpus deleted. No worker is special, so none is missed when it dies.
 """
 
 import logging
 import threading
 
+from sqlalchemy import select
+
 from app.broker import queue
 from app.core import leases, presence
 from app.core.db import Database
 from app.core.settings import Settings
+from app.core.tables import Encoding
+from worker.corpus_cache import CorpusCache
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +40,7 @@ class Reaper:
         """Reap until the worker ends."""
         while not self.ended.wait(self.settings.reap_seconds):
             self.reap()
+            self.tidy()
 
     def reap(self) -> None:
         """Free what has no live lease, and call for workers; a database that is away is asked again next time."""
@@ -46,3 +52,17 @@ class Reaper:
             logger.warning("reaping failed, will be retried: %r", error)
             return
         queue.wake(self.database.sessions, unit_ids)
+
+    def tidy(self) -> None:
+        """Remove this host's files of encoded corpora that are no longer in the database."""
+        try:
+            CorpusCache(self.settings.encodings, self.settings.max_encodings_bytes).keep_only(self.wanted)
+        except Exception as error:
+            logger.warning("the folder of encoded corpora could not be tidied: %r", error)
+
+    def wanted(self, digests: list[str]) -> set[str]:
+        """Those of some digests that encodings have."""
+        with self.database.readers.begin() as session:
+            return {
+                str(found) for found in session.scalars(select(Encoding.digest).where(Encoding.digest.in_(digests)))
+            }

@@ -45,7 +45,9 @@ UNFINISHED = (*LIVE, "paused")
 RESUMABLE = ("paused", "failed", "cancelled")
 
 
-def submit(session: Session, corpus_id: str, settings: Mapping[str, Any]) -> tuple[Job, list[int]]:
+def submit(
+    session: Session, corpus_id: str, settings: Mapping[str, Any], warnings: Sequence[str] = ()
+) -> tuple[Job, list[int]]:
     """Queue a job over the corpus as it is now; returns the job and the unit ids that call for workers.
 
     `settings["model"]` and `settings["chains"]` say which units there are. Raises CorpusNotFound.
@@ -58,9 +60,8 @@ def submit(session: Session, corpus_id: str, settings: Mapping[str, Any]) -> tup
     )
     if version is None:
         raise CorpusNotFound(f"there is no corpus {corpus_id}")
-    job = Job(
-        id=str(uuid.uuid4()), corpus_id=corpus_id, corpus_version=version, settings=dict(settings), status="queued"
-    )
+    job = Job(id=str(uuid.uuid4()), corpus_id=corpus_id, corpus_version=version, settings=dict(settings))
+    job.status, job.warnings = "queued", list(warnings)
     session.add(job)
     session.flush()
     encode = Unit(job_id=job.id, kind=UnitKind.ENCODE, status="ready", lease_until=now() + CALL_SECONDS)

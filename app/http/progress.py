@@ -93,6 +93,7 @@ def job_out(session: Session, job: Job, around: Situation, note: str | None, set
         {
             **{name: getattr(job, name) for name in JobBasics.model_fields},
             "settings": job.settings,
+            "warnings": job.warnings or [],
             "forecast": forecast_out(expected, paces, job.settings["model"], around),
             "progress": progress(job, part, around),
             "extension": sides.get(SideKind.EXTENSION),

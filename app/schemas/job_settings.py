@@ -204,13 +204,19 @@ class JobIn(SettingsIn):
         burn_in=200,
         chains=2,
         seed=7,
+        discover=False,
     )
 
     corpus_id: str
+    discover: bool = Field(
+        default=False,
+        description="Take a corpus without any label, too, in which all categories are new; without it such a job is "
+        "refused, since a label column of another name is the usual reason.",
+    )
 
     def settings(self) -> dict[str, Any]:
         """The settings that go with the model in full, as a job keeps them."""
-        return self.model_dump(exclude={"corpus_id"}, exclude_none=True)
+        return self.model_dump(exclude={"corpus_id", "discover"}, exclude_none=True)
 
 
 class ExtensionIn(RequestBody):

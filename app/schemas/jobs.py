@@ -98,6 +98,7 @@ JOB: dict[str, Any] = {
         **SettingsIn(model=Model.LBPL_NTM, sweeps=400, seed=7).model_dump(),
         "hyperparameters": HyperparametersOut().model_dump(),
     },
+    "warnings": [],
     "forecast": {"seconds": 78.5, "seconds_on_workers": 41.2, "workers": 2, "peak_bytes": 412000000},
     "progress": {
         "stage": "sample",
@@ -155,6 +156,7 @@ class JobOut(JobBasics):
     model_config = example(**JOB)
 
     settings: SettingsOut
+    warnings: list[str] = Field(description="What was probably wrong with the labels when the job was submitted.")
     forecast: ForecastOut
     progress: Progress
     extension: SideRunOut | None = Field(description="The latest one; null if the job was never extended.")

@@ -23,6 +23,7 @@ from app.core.errors import (
     JobNotResumable,
     JobTooLarge,
     MalformedRequest,
+    NoLabels,
     NothingToCategorize,
     ResourceDeleted,
     TooManyJobs,
@@ -57,6 +58,8 @@ from app.http.progress import describe
 from app.schemas.common import CORPUS_ID, Status
 from app.schemas.job_settings import ExtensionIn, JobIn
 from app.schemas.jobs import JobOut, JobPage
+from app.uploads.corpus_counts import count_labels
+from app.uploads.label_guards import label_warnings
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 
@@ -72,7 +75,9 @@ CHECKS: RunVar[CapacityLimiter] = RunVar("checks of jobs")
     response_model=JobOut,
     responses=problems(
         CorpusNotFound,
+        NoLabels,
         NothingToCategorize,
+        NoLabels,
         JobTooLarge,
         TooManyJobs,
         BodyTooLarge,
@@ -90,8 +95,8 @@ async def submit_job(
     kept = await run_in_threadpool(find_answer, once, readers)
     if kept is None:
         # Its turn is waited for without a thread: however many jobs come at once, others are answered.
-        await to_thread.run_sync(check_job, body, readers, settings, limiter=checks())
-        kept = await run_in_threadpool(submit, body, once, sessions, settings)
+        warnings = await to_thread.run_sync(check_job, body, readers, settings, limiter=checks())
+        kept = await run_in_threadpool(submit, body, once, sessions, settings, warnings)
     return rendered(kept)
 
 
@@ -101,24 +106,35 @@ def find_answer(once: Once, readers: sessionmaker[Session]) -> Answer | None:
         return once.find(session)
 
 
-def check_job(body: JobIn, readers: sessionmaker[Session], settings: Settings) -> None:
-    """Raise NothingToCategorize if the job could answer no document, JobTooLarge if it would take too much."""
+def check_job(body: JobIn, readers: sessionmaker[Session], settings: Settings) -> list[str]:
+    """What is probably wrong with the corpus' labels.
+
+    Raises NothingToCategorize if the job could answer no document, NoLabels if it has nothing to learn from and nobody
+    said that it should do without, JobTooLarge if it would take too much.
+    """
     with readers.begin() as session:
         version = find_corpus(session, body.corpus_id).version
         sample = read_sample(session, body.corpus_id)
         check_usable(session, body.corpus_id, sample, body.text.options())
+        labels = count_labels(session, body.corpus_id)
+        if not labels and not body.discover:
+            raise NoLabels(
+                f"none of the {sample.n_documents} documents of corpus {body.corpus_id} has a label: upload some that "
+                "have, or say discover=true for a job in which all categories are new"
+            )
         sizes = expected_sizes(session, body.corpus_id, version, body.settings()["text"], sample)
     expected = forecast(sizes, body.settings())
     check_size("the job", expected.job_seconds, expected.peak_bytes, settings)
+    return label_warnings(labels, sample.n_documents)
 
 
-def submit(body: JobIn, once: Once, sessions: sessionmaker[Session], settings: Settings) -> Answer:
+def submit(body: JobIn, once: Once, sessions: sessionmaker[Session], settings: Settings, warnings: list[str]) -> Answer:
     """Queue the job, unless another request under the same key has done so; wake a worker."""
     unit_ids: list[int] = []
     with sessions.begin() as session:
         kept = once.begin(session)
         if kept is None:
-            job, unit_ids = lifecycle.submit(session, body.corpus_id, body.settings())
+            job, unit_ids = lifecycle.submit(session, body.corpus_id, body.settings(), warnings)
             check_room(session, settings)
             [told] = describe(session, [job], settings)
             made = answer(HTTPStatus.ACCEPTED, told, Location=told.links.self, Retry_After=POLL_SECONDS)
