@@ -22,6 +22,7 @@ MAX_DOCUMENTS, MAX_CHARACTERS = 2_000, 2**21  # of a sample
 MAX_LENGTH = 2**14  # characters of a document that are read
 AT_ONCE = 50  # documents a query
 MEASURED, MEASURED_CHARACTERS = 200, 2**19  # of a sample, whose words are counted: of Chinese each is one
+GOLDEN = 0.6180339887498949
 GROWTH = 0.5  # the vocabulary grows with about the square root of the corpus (Heaps' law)
 
 
@@ -119,10 +120,13 @@ def check_usable(session: Session, corpus_id: str, sample: Sample, options: Text
 
 
 def part_of(sample: Sample, n_documents: int) -> list[SampledDocument]:
-    """So many documents of a sample at most, evenly apart, with about MEASURED_CHARACTERS at most."""
+    """About so many documents of a sample at most, and MEASURED_CHARACTERS, from all over it.
+
+    Multiples of the golden ratio pick them evenly, but out of step with any order that the documents may have.
+    """
     n_characters = sum(len(document.text) for document in sample.documents)
-    step = max(-(-len(sample.documents) // n_documents), -(-n_characters // MEASURED_CHARACTERS), 1)
-    return sample.documents[::step]
+    share = 1.0 / max(len(sample.documents) / n_documents, n_characters / MEASURED_CHARACTERS, 1.0)
+    return [document for number, document in enumerate(sample.documents) if number * GOLDEN % 1.0 < share]
 
 
 def for_part(options: TextOptions, more: float) -> TextOptions:
