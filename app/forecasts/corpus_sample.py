@@ -4,13 +4,14 @@ However large the corpus is, a fixed number of documents is read, each up to a f
 neither memory nor the interpreter is held for long.
 """
 
+import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Row, func, select
+from sqlalchemy import ColumnElement, Row, case, func, select
 from sqlalchemy.orm import Session
 
 from app.core.errors import NothingToCategorize, no_word_left
@@ -19,7 +20,7 @@ from app.forecasts.forecast import Sizes
 from sampler.text import TextOptions, encode, has_usable_word
 
 MAX_DOCUMENTS, MAX_CHARACTERS = 2_000, 2**21  # of a sample
-MAX_LENGTH = 2**14  # characters of a document that are read
+MAX_LENGTH, MAX_TOKENS = 2**14, 2**12  # characters of a document that are read, words of a ready bag
 AT_ONCE = 50  # documents a query
 MEASURED, MEASURED_CHARACTERS = 200, 2**19  # of a sample, whose words are counted: of Chinese each is one
 GOLDEN = 0.6180339887498949
@@ -29,10 +30,16 @@ GROWTH = 0.5  # the vocabulary grows with about the square root of the corpus (H
 class SampledDocument(NamedTuple):
     """A document of a sample."""
 
-    text: str  # its first MAX_LENGTH characters
-    n_characters: int  # of the whole text
+    text: str  # its first MAX_LENGTH characters; of a ready bag of words, all of its JSON
     label: str | None
     key: str
+    times: float  # as long is the whole document as what was read of it
+    words: dict[str, int] | None = None  # of a ready bag, about MAX_TOKENS of them
+
+    @property
+    def content(self) -> str | dict[str, int]:
+        """What is encoded."""
+        return self.text if self.words is None else self.words
 
 
 class Sample(NamedTuple):
@@ -44,9 +51,7 @@ class Sample(NamedTuple):
     @property
     def is_whole(self) -> bool:
         """Whether the corpus holds nothing else."""
-        return len(self.documents) == self.n_documents and all(
-            len(document.text) == document.n_characters for document in self.documents
-        )
+        return len(self.documents) == self.n_documents and all(document.times == 1.0 for document in self.documents)
 
 
 def read_sample(session: Session, corpus_id: str) -> Sample:
@@ -58,12 +63,21 @@ def read_sample(session: Session, corpus_id: str) -> Sample:
     if n_documents == 0:
         return Sample(0, documents)
     for rows in pieces(session, corpus_id, n_documents, first, last):
-        for _, text, length, label, key in rows:
-            documents.append(SampledDocument(text, length, label, key))
+        for _, text, length, is_counts, label, key in rows:
+            document = SampledDocument(text, label, key, length / max(len(text), 1))
+            documents.append(with_few_words(document) if is_counts and text else document)
             n_characters += len(text)
             if len(documents) >= MAX_DOCUMENTS or n_characters >= MAX_CHARACTERS:
                 return Sample(n_documents, documents)
     return Sample(n_documents, documents)
+
+
+def with_few_words(document: SampledDocument) -> SampledDocument:
+    """A ready bag with counts so small that it can be encoded in no time: a few characters may say millions."""
+    words = json.loads(document.text)
+    times = max(sum(words.values()) / MAX_TOKENS, 1.0)
+    few = {word: max(round(n / times), 1) for word, n in words.items()}
+    return document._replace(words=few, times=sum(words.values()) / sum(few.values()))
 
 
 def current(corpus_id: str) -> tuple[ColumnElement[bool], ...]:
@@ -73,13 +87,14 @@ def current(corpus_id: str) -> tuple[ColumnElement[bool], ...]:
 
 def pieces(
     session: Session, corpus_id: str, n_documents: int, first: int, last: int
-) -> Iterator[Sequence[Row[int, str, int, str | None, str]]]:
+) -> Iterator[Sequence[Row[int, str, int, bool, str | None, str]]]:
     """AT_ONCE documents after another: of a small corpus in order, of a large one from places evenly apart."""
     query = (
         select(
             Document.id,
-            func.substr(Document.text, 1, MAX_LENGTH),
+            case((Document.is_counts, Document.text), else_=func.substr(Document.text, 1, MAX_LENGTH)),
             func.length(Document.text),
+            Document.is_counts,
             Document.label,
             Document.key,
         )
@@ -114,7 +129,7 @@ def check_usable(session: Session, corpus_id: str, sample: Sample, options: Text
         )
     if options.least_frequency(sample.n_documents) > sample.n_documents or (
         sample.is_whole
-        and not has_usable_word(((document.text, document.label is None) for document in sample.documents), options)
+        and not has_usable_word(((document.content, document.label is None) for document in sample.documents), options)
     ):
         raise no_word_left(corpus_id, options.min_document_frequency, options.min_word_length)
 
@@ -147,9 +162,8 @@ def estimated_sizes(sample: Sample, options: TextOptions) -> Sizes:
     """The sizes of the corpus once it is encoded, from an encoding of a part of the sample."""
     measured = part_of(sample, MEASURED)
     more = max(sample.n_documents, 1) / max(len(measured), 1)
-    encoded = encode((document.text for document in measured), [None] * len(measured), for_part(options, more))
-    unread = [document.n_characters / max(len(document.text), 1) for document in measured]
-    n_tokens = sum(int(n) * times for n, times in zip(encoded.corpus.lengths, unread, strict=True))
+    encoded = encode((document.content for document in measured), [None] * len(measured), for_part(options, more))
+    n_tokens = sum(int(n) * document.times for n, document in zip(encoded.corpus.lengths, measured, strict=True))
     return Sizes(
         n_documents=sample.n_documents,
         n_tokens=round(more * n_tokens),

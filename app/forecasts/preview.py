@@ -84,9 +84,10 @@ def preview(sample: Sample, options: TextOptions, n_shown: int, n_characters: in
     part = part_of(sample, MAX_ENCODED)
     more = max(sample.n_documents, 1) / max(len(part), 1)
     scaled = for_part(options, more)
-    texts = [document.text for document in part]
-    encoded = encode(texts, [document.label for document in part], scaled)
-    tokens = list(tokenize(texts, unfiltered(options)))
+    contents = [document.content for document in part]
+    texts = [document.text for document in part if document.words is None]
+    encoded = encode(contents, [document.label for document in part], scaled)
+    tokens = list(tokenize(contents, unfiltered(options)))
     words = [Counter(found) for found in tokens]
     counts: Counter[str] = Counter()
     for found in words:

@@ -154,6 +154,19 @@ def test_the_files_that_were_not_used_for_longest_give_way(tmp_path: Path) -> No
     assert kept == {corpus_file.digest(corpora[3]), "lock", "of-somebody-else"}
 
 
+def test_files_that_nothing_refers_to_any_more_are_removed(files: CorpusCache) -> None:
+    files.keep_only(lambda digests: set())  # before there is a folder
+    first, second = made(seed=1), made(seed=2)
+    load(files, first)
+    load(files, second)
+    (files.folder / "something else").touch()
+    asked: list[set[str]] = []
+    files.keep_only(lambda digests: asked.append(set(digests)) or {corpus_file.digest(first)})
+    assert asked == [{corpus_file.digest(first), corpus_file.digest(second)}]
+    assert {path.name for path in files.folder.iterdir()} >= {corpus_file.digest(first), "something else"}
+    assert not (files.folder / corpus_file.digest(second)).exists()
+
+
 def test_the_digest_is_that_of_the_file(files: CorpusCache) -> None:
     arrays = made(n_tokens=7)
     load(files, arrays)

@@ -1,5 +1,6 @@
 """Legs that encode a corpus, over real databases: once, piece by piece, and again where it is damaged."""
 
+import json
 import shutil
 from collections.abc import Callable
 from typing import Any
@@ -42,6 +43,41 @@ def test_an_encode_stores_the_documents_by_key_with_ascending_words(database: Da
     for key, words in zip(sorted(texts), np.split(corpus.words, corpus.offsets[1:-1]), strict=True):
         assert [names.vocabulary[word] for word in words] == sorted(texts[key])
     assert names.categories == ["fruit", "metal"]
+
+
+def test_ready_bags_of_words_are_taken_as_they_are(database: Database, settings: Settings) -> None:
+    words = [(f"plum-{n % 2}", "Of") for n in range(12)]
+    bags = [
+        {"key": f"bag-{n}", "text": json.dumps({a: 2, b: 3}), "is_counts": True, "label": None}
+        for n, (a, b) in enumerate(words)
+    ]
+    corpus_id = jobs.upload(database, [{"is_counts": False, **row} for row in jobs.rows()] + bags)
+    job_id, unit_ids = jobs.submit(database, corpus_id, text={"join_copies": False})
+    runner.run(database, settings, unit_ids[0], lambda: False)
+    job, files = jobs.job(database, job_id), CorpusCache(settings.encodings, settings.max_encodings_bytes)
+    with database.readers.begin() as session:
+        encoded, document_ids = encodings.load(session, job, files)
+        names = encodings.names(session, job)
+        keys = dict(session.execute(select(Document.id, Document.key)).all())
+    of_document = np.split(encoded.corpus.words, encoded.corpus.offsets[1:-1])
+    for document_id, found in zip(document_ids, of_document, strict=True):
+        if keys[document_id].startswith("bag-"):
+            a, b = words[int(keys[document_id][4:])]
+            assert [names.vocabulary[word] for word in found] == [b] * 3 + [a] * 2, "neither folded nor dropped"
+
+
+def test_a_job_encodes_the_version_that_it_was_submitted_over(database: Database, settings: Settings) -> None:
+    corpus_id = jobs.upload(database, jobs.rows())
+    job_id, unit_ids = jobs.submit(database, corpus_id)
+    with database.sessions.begin() as session:
+        session.execute(update(Document).where(Document.key == "fruit-1").values(until=2))
+        session.execute(update(Document).where(Document.key == "fruit-2").values(version=2))
+    runner.run(database, settings, unit_ids[0], lambda: False)
+    job, files = jobs.job(database, job_id), CorpusCache(settings.encodings, settings.max_encodings_bytes)
+    with database.readers.begin() as session:
+        _, document_ids = encodings.load(session, job, files)
+        keys = dict(session.execute(select(Document.id, Document.key)).all())
+    assert {keys[document_id] for document_id in document_ids} == {row["key"] for row in jobs.rows()} - {"fruit-2"}
 
 
 def test_an_encode_that_was_broken_off_goes_on_in_another_leg(

@@ -15,7 +15,7 @@ from app.core.tables import Corpus, IdempotentRequest, Job
 from tests.app.rows import CORPUS, add_corpus
 
 REUSED = "urn:newfound:problem:idempotency-key-reused"
-JOB = {"corpus_id": CORPUS, "sweeps": 10, "text": {"stop_words": "none", "min_document_frequency": 1}}
+JOB = {"corpus_id": CORPUS, "discover": True, "sweeps": 10, "text": {"stop_words": "none", "min_document_frequency": 1}}
 
 
 @pytest.fixture(autouse=True)

@@ -47,7 +47,7 @@ def make_corpus(database: Database) -> None:
 
 
 def post(client: TestClient, **settings: Any) -> Any:
-    return client.post("/v1/jobs", json={"corpus_id": CORPUS, **settings})
+    return client.post("/v1/jobs", json={"corpus_id": CORPUS, "discover": True, **settings})
 
 
 def is_refused(answer: Any, status: int, kind: str) -> str:
@@ -170,7 +170,7 @@ def test_checks_of_jobs_wait_for_each_other_without_keeping_threads_from_others(
     at_once, most, gate, lock = 0, 0, threading.Event(), threading.Lock()
     check = jobs.check_job
 
-    def slow_check(*arguments: Any) -> None:
+    def slow_check(*arguments: Any) -> Any:
         nonlocal at_once, most
         with lock:
             at_once += 1
@@ -178,7 +178,7 @@ def test_checks_of_jobs_wait_for_each_other_without_keeping_threads_from_others(
         gate.wait(REQUEST_SECONDS)
         with lock:
             at_once -= 1
-        check(*arguments)
+        return check(*arguments)
 
     monkeypatch.setattr(jobs, "check_job", slow_check)
     statuses: list[int] = []
@@ -204,7 +204,10 @@ def test_on_a_full_disk_no_job_is_taken_in_and_the_reason_is_told(
     job_id, unit_ids = submit(database)
     succeed(database, job_id, unit_ids)
     monkeypatch.setattr(disk, "free_bytes", lambda folder: 2**20)
-    for path, body in (("/v1/jobs", {"corpus_id": CORPUS}), (f"/v1/jobs/{job_id}/extend", {"sweeps": 3})):
+    for path, body in (
+        ("/v1/jobs", {"corpus_id": CORPUS, "discover": True}),
+        (f"/v1/jobs/{job_id}/extend", {"sweeps": 3}),
+    ):
         refused = client.post(path, json=body)
         assert (refused.status_code, refused.json()["type"]) == (507, "urn:newfound:problem:storage-full")
         assert "1 MiB are free" in refused.json()["detail"]

@@ -112,6 +112,26 @@ def test_the_list_counts_anew_only_what_has_changed(
     assert counted == [corpus_id]
 
 
+def test_a_job_over_a_corpus_without_a_label_must_be_asked_for(client: TestClient) -> None:
+    corpus = client.post("/v1/corpora", json={"name": "unlabeled"}).json()["id"]
+    upload(client, f"/v1/corpora/{corpus}", [{"text": f"galaxy star {n}", "Category!": "x"} for n in range(20)])
+    refused = submit(client, corpus)
+    assert (refused.status_code, refused.json()["type"]) == (409, "urn:newfound:problem:no-labels")
+    assert "discover=true" in refused.json()["detail"]
+    taken = submit(client, corpus, discover=True)
+    assert taken.status_code == 202
+    assert "none of the 20 documents has a label" in taken.json()["warnings"][0]
+    assert client.get(taken.headers["Location"]).json()["warnings"] == taken.json()["warnings"]
+
+
+def test_a_job_tells_what_is_probably_wrong_with_the_labels(client: TestClient, corpus_id: str) -> None:
+    upload(client, f"/v1/corpora/{corpus_id}", [{"text": "galaxy", "label": "KNOWN"}, {"text": "star", "label": "n/a"}])
+    job = submit(client, corpus_id).json()
+    assert any("“KNOWN”" in each for each in job["warnings"])
+    assert any("unlabeled=n/a" in each for each in job["warnings"])
+    assert client.get(f"/v1/corpora/{corpus_id}").json()["warnings"] == job["warnings"]
+
+
 def test_a_corpus_cannot_be_deleted_under_a_live_job(client: TestClient, corpus_id: str) -> None:
     job = submit(client, corpus_id).json()
     refused = client.delete(f"/v1/corpora/{corpus_id}")

@@ -30,7 +30,7 @@ def corpus_id(client: TestClient) -> str:
 
 
 def submit(client: TestClient, corpus_id: str, **settings: Any) -> Any:
-    return client.post("/v1/jobs", json={"corpus_id": corpus_id, "model": "calibrated", **settings})
+    return client.post("/v1/jobs", json={"corpus_id": corpus_id, "model": "calibrated", "discover": True, **settings})
 
 
 def test_every_constant_of_the_model_is_a_setting_with_its_default(client: TestClient, corpus_id: str) -> None:

@@ -217,7 +217,7 @@ def test_the_largest_seed_that_is_described_is_the_largest_one_that_is_accepted(
 ) -> None:
     rows.submit(database)
     for seed_, status in ((2**63 - 1, 202), (2**63, 422), (-1, 422)):
-        answer = client.post("/v1/jobs", json={"corpus_id": rows.CORPUS, "seed": seed_})
+        answer = client.post("/v1/jobs", json={"corpus_id": rows.CORPUS, "seed": seed_, "discover": True})
         assert answer.status_code == status
         assert status == 422 or answer.json()["settings"]["seed"] == seed_
 
@@ -278,7 +278,8 @@ def test_every_integer_of_a_body_is_among_those() -> None:
 
 def test_a_body_with_whole_floats_is_accepted_over_http(client: TestClient, database: Database) -> None:
     rows.submit(database)
-    body = f'{{"corpus_id": "{rows.CORPUS}", "seed": 187.0, "sweeps": 2e2, "calibrated": {{"n_folds": 5.0}}}}'
+    given = '"seed": 187.0, "discover": true, "sweeps": 2e2, "calibrated": {"n_folds": 5.0}'
+    body = f'{{"corpus_id": "{rows.CORPUS}", {given}}}'
     answer = client.post("/v1/jobs", content=body, headers={"Content-Type": "application/json"})
     assert answer.status_code == 202
     settings = json.loads(answer.text, parse_float=str)["settings"]
