@@ -86,6 +86,7 @@ def begin(session: Session, job: Job, draft: Draft) -> int:
         "n_known": corpus.n_known,
         "vocabulary": encoded.vocabulary,
         "categories": encoded.categories,
+        "facts": encoded.facts._asdict(),
     }
     key = {
         "corpus_id": job.corpus_id,

@@ -155,6 +155,7 @@ class Encoding(Base):
     n_known: Mapped[int]
     vocabulary: Mapped[list[Any]]
     categories: Mapped[list[Any]]  # names of the known categories, in index order
+    facts: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))  # language stop_words stemming
     digest: Mapped[str | None] = mapped_column(String(64))  # SHA-256, in hex, of all parts; null until all are here
 
     __table_args__ = (UniqueConstraint("corpus_id", "corpus_version", "options"),)

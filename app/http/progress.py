@@ -1,7 +1,7 @@
 """How far a job is and how long it takes, from its units."""
 
 from collections.abc import Container, Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -13,7 +13,7 @@ from app.core.leases import WAITS
 from app.core.lifecycle import side_runs
 from app.core.runs import LIVE
 from app.core.settings import Settings
-from app.core.tables import Job, SideRun, Unit
+from app.core.tables import Encoding, Job, SideRun, Unit
 from app.forecasts import completion
 from app.forecasts.completion import UnitState
 from app.forecasts.corpus_sizes import sizes_of
@@ -22,7 +22,7 @@ from app.forecasts.limits import live_jobs
 from app.forecasts.pace import Paces, Shown, expected_paces, shown_by_jobs
 from app.http.condition import unattended, why_jobs_wait
 from app.http.dependencies import address
-from app.schemas.jobs import ChainProgress, ForecastOut, JobBasics, JobOut, Links, Progress, SideRunOut
+from app.schemas.jobs import ChainProgress, ForecastOut, JobBasics, JobOut, Links, Progress, SideRunOut, TextsOut
 
 
 class Situation(NamedTuple):
@@ -93,6 +93,7 @@ def job_out(session: Session, job: Job, around: Situation, note: str | None, set
         {
             **{name: getattr(job, name) for name in JobBasics.model_fields},
             "settings": job.settings,
+            "texts": texts_out(session, job),
             "warnings": job.warnings or [],
             "forecast": forecast_out(expected, paces, job.settings["model"], around),
             "progress": progress(job, part, around),
@@ -109,6 +110,21 @@ def job_out(session: Session, job: Job, around: Situation, note: str | None, set
             ),
         }
     )
+
+
+def texts_out(session: Session, job: Job) -> TextsOut | None:
+    """What became of the job's texts; None until they are encoded, or if some were erased since."""
+    columns = (Encoding.facts, Encoding.n_words, Encoding.n_tokens, Encoding.n_texts)
+    found = session.execute(select(*columns).where(Encoding.id == job.encoding_id)).one_or_none()
+    if found is None:
+        return None
+    nothing: dict[str, Any] = {
+        "language": None,
+        "stop_words": [],
+        "stemming": None,
+    }  # of an encoding from before this was noted
+    facts, n_words, n_tokens, n_texts = found
+    return TextsOut(**(facts or nothing), vocabulary=n_words, tokens=n_tokens, distinct_texts=n_texts)
 
 
 def side_run_out(

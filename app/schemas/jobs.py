@@ -60,6 +60,17 @@ class ForecastOut(BaseModel):
     peak_bytes: int = Field(description="The most memory that a worker needs for it.")
 
 
+class TextsOut(BaseModel):
+    """The texts of a job once they are words."""
+
+    language: str | None = Field(description="Of most words, by ISO 639-1; null if they do not show it.")
+    stop_words: list[str] = Field(description="Languages whose stop words were left out.")
+    stemming: str | None = Field(description="The language whose stems were taken.")
+    vocabulary: int = Field(description="Words that are left.")
+    tokens: int = Field(description="Occurrences of them.")
+    distinct_texts: int = Field(description="Texts that are left when copies are joined.")
+
+
 class SideRunOut(BaseModel):
     """An extension or a power test of a job that has succeeded; its outcome does not change the job."""
 
@@ -97,6 +108,14 @@ JOB: dict[str, Any] = {
     "settings": {
         **SettingsIn(model=Model.LBPL_NTM, sweeps=400, seed=7).model_dump(),
         "hyperparameters": HyperparametersOut().model_dump(),
+    },
+    "texts": {
+        "language": "en",
+        "stop_words": ["en"],
+        "stemming": None,
+        "vocabulary": 5170,
+        "tokens": 161000,
+        "distinct_texts": 1962,
     },
     "warnings": [],
     "forecast": {"seconds": 78.5, "seconds_on_workers": 41.2, "workers": 2, "peak_bytes": 412000000},
@@ -156,6 +175,7 @@ class JobOut(JobBasics):
     model_config = example(**JOB)
 
     settings: SettingsOut
+    texts: TextsOut | None = Field(description="Null until the corpus is encoded.")
     warnings: list[str] = Field(description="What was probably wrong with the labels when the job was submitted.")
     forecast: ForecastOut
     progress: Progress

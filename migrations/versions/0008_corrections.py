@@ -1,5 +1,7 @@
 """Corrections: a document is part of some versions of its corpus, keeps all its fields, and may be erased.
 
+Jobs keep what was said about labels when they were submitted, and encodings what was chosen for their texts.
+
 Uploads under an idempotency key need no longer know which lines they have stored: their rows say it themselves.
 """
 
@@ -41,10 +43,12 @@ def upgrade() -> None:
     op.create_index("ix_documents_erased", "documents", ["corpus_id"], sqlite_where=ERASED, postgresql_where=ERASED)
     op.execute(sa.text("DELETE FROM idempotent_requests WHERE status IS NULL"))  # uploads that broke off
     op.add_column("jobs", sa.Column("warnings", sa.JSON(), nullable=True))
+    op.add_column("encodings", sa.Column("facts", sa.JSON(), nullable=True))
 
 
 def downgrade() -> None:
     """Take them out again; of each document only the row that is current stays."""
+    op.drop_column("encodings", "facts")
     op.drop_column("jobs", "warnings")
     op.execute(sa.text(f"DELETE FROM documents WHERE until < {FOREVER}"))
     delete_orphans(op.get_bind())

@@ -45,6 +45,18 @@ def test_an_encode_stores_the_documents_by_key_with_ascending_words(database: Da
     assert names.categories == ["fruit", "metal"]
 
 
+def test_an_encoding_says_what_was_chosen_for_its_texts(database: Database, settings: Settings) -> None:
+    german = "Der Bescheid kam heute nicht mit der Post und das ist für uns kein Problem weil wir sie noch haben"
+    documents = [{"key": f"{n}", "text": german, "label": "x" if n % 2 else None} for n in range(12)]
+    corpus_id = jobs.upload(database, documents)
+    text = {"join_copies": False, "stemming": "auto", "language": "de"}
+    _, unit_ids = jobs.submit(database, corpus_id, text=text)
+    runner.run(database, settings, unit_ids[0], lambda: False)
+    with database.readers.begin() as session:
+        facts = session.scalars(select(Encoding.facts)).one()
+    assert facts == {"language": "de", "stop_words": [], "stemming": "de"}, "short texts keep their stop words"
+
+
 def test_ready_bags_of_words_are_taken_as_they_are(database: Database, settings: Settings) -> None:
     words = [(f"plum-{n % 2}", "Of") for n in range(12)]
     bags = [

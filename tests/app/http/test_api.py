@@ -5,12 +5,13 @@ from dataclasses import asdict
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 from starlette.testclient import TestClient
 
 from app.broker import queue
 from app.core.db import Database
 from app.core.settings import Settings
-from app.core.tables import Job
+from app.core.tables import Encoding, Job
 from app.uploads import corpus_counts
 from sampler.hyperparameters import DEFAULT_KERNEL, Hyperparameters
 from sampler.text import TextOptions
@@ -313,3 +314,18 @@ def test_a_job_calls_for_one_worker(client: TestClient, corpus_id: str) -> None:
     submit(client, corpus_id)
     [message] = folder.iterdir()
     assert json.loads(message.read_text())["headers"]["task"] == queue.CALL
+
+
+def test_a_job_tells_what_was_chosen_for_its_texts_once_they_are_encoded(
+    client: TestClient, database: Database
+) -> None:
+    job_id, _ = rows.submit(database)
+    assert client.get(f"/v1/jobs/{job_id}").json()["texts"] is None
+    rows.add_encoding(database, job_id)
+    told = client.get(f"/v1/jobs/{job_id}").json()["texts"]
+    assert (told["language"], told["stop_words"], told["vocabulary"], told["tokens"]) == (None, [], 2, 5)
+    with database.sessions.begin() as session:
+        facts = {"language": "de", "stop_words": ["de"], "stemming": None}
+        session.execute(update(Encoding).values(facts=facts, n_texts=4))
+    told = client.get(f"/v1/jobs/{job_id}").json()["texts"]
+    assert told == {**facts, "vocabulary": 2, "tokens": 5, "distinct_texts": 4}
