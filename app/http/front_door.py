@@ -43,7 +43,7 @@ def operations(routes: Sequence[BaseRoute]) -> list[Operation]:
     found = []
     for route in iter_route_contexts(routes):
         methods = set(route.methods or {"GET"})
-        dependant = route.dependant if getattr(route, "include_in_schema", False) else None
+        dependant = getattr(route, "dependant", None)
         found.append(
             Operation(
                 path=route.path_regex,

@@ -104,6 +104,7 @@ UPLOAD_BODY: dict[str, Any] = {
 }
 
 
+@router.put("", include_in_schema=False)  # `curl -T FILE` says PUT
 @router.post(
     "",
     operation_id="upload_documents",

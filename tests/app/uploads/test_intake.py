@@ -223,6 +223,11 @@ def test_an_upload_that_fills_the_disk_says_how_much_of_it_is_stored(
     assert client.get(corpus).json()["documents"] == BATCH
 
 
+def test_a_file_may_be_put_as_curl_does(client: TestClient, corpus: str) -> None:
+    assert client.put(f"{corpus}/documents", content=b"text\na\n").json()["added"] == 1
+    assert client.put(f"{corpus}/documents?nonsense=1", content=b"text\na\n").status_code == 422
+
+
 def test_a_form_is_an_upload_too_and_its_fields_are_choices(client: TestClient, corpus: str) -> None:
     file = ("mails.csv", "Titel;Gruppe\nGuten Tag;a\nAuf Wiedersehen;\n".encode("cp1252"))
     fields = {"text": "Titel", "label": "Gruppe", "charset": "windows-1252", "key": ""}
