@@ -177,8 +177,14 @@ def digest_of(spooled: Spooled, request: Request) -> str:
 
 
 def with_form(choices: UploadChoices, spooled: Spooled) -> UploadChoices:
-    """The choices, and those that came as fields of the form; blank ones say nothing. Raises MalformedRequest."""
-    given = {name: [value for value in values if value] for name, values in spooled.form.items()}
+    """The choices, and those that came as fields of the form. Raises MalformedRequest.
+
+    Blank ones say nothing, as a form in a browser sends them, but that there is no label or no key.
+    """
+    given = {
+        name: [value for value in values if value or name in ("label", "key")]
+        for name, values in spooled.form.items()
+    }  # fmt: skip
     lists = ("text", "unlabeled")
     fields = {name: values if name in lists else values[-1] for name, values in given.items() if values}
     try:

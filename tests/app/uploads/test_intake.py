@@ -236,6 +236,8 @@ def test_a_form_is_an_upload_too_and_its_fields_are_choices(client: TestClient, 
     told = answer.json()
     assert (told["format"], told["delimiter"], told["labeled"], told["added"]) == ("csv", ";", 1, 2)
     assert told["columns"] == {"text": ["Titel"], "label": "Gruppe", "key": None, "fields": []}
+    without = client.post(f"{corpus}/documents", files={"file": file}, data={**fields, "label": "", "sheet": ""}).json()
+    assert (without["columns"]["label"], without["columns"]["fields"]) == (None, ["Gruppe"])
     refused = client.post(f"{corpus}/documents", files={"file": file}, data={"nonsense": "1"})
     assert (refused.status_code, refused.json()["errors"][0]["where"]) == (422, "form.nonsense")
     assert client.post(f"{corpus}/documents", files={"file": file}, data={"on_error": "stop"}).status_code == 422
