@@ -1,7 +1,5 @@
 """Odd files over HTTP, as strangers send them: of each, the right answer stands in a table of `black_box`."""
 
-import dataclasses
-
 import pytest
 from starlette.testclient import TestClient
 
@@ -16,7 +14,8 @@ CASES = [case for table in TABLES for case in table.CASES]
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
     """Limits so low that small files pass them."""
-    return settings.model_copy(update={"max_line_bytes": 2**14, "max_files": 50, "max_cells": 10_000})
+    small = {"max_line_bytes": 2**14, "max_files": 50, "max_cells": 10_000, "max_fields_bytes": 2**13}
+    return settings.model_copy(update=small)
 
 
 @pytest.mark.parametrize("kind", ["sqlite"])

@@ -1,5 +1,8 @@
 """Encodings, line ends, and characters that no database can hold."""
 
+# A case a line, however long, and in all scripts.
+# ruff: noqa: E501, RUF001
+
 import codecs
 
 from tests.app.uploads.black_box.cases import Case, Sent, document, form, packed, raw, texts, typed

@@ -1,5 +1,8 @@
 """Every format, sent in every way: the same two documents, or those that the format can hold."""
 
+# A case a line, however long, and in all scripts.
+# ruff: noqa: E501
+
 import io
 from typing import Any
 
@@ -83,8 +86,8 @@ def ways(ending: str, content_type: str, data: bytes) -> dict[str, Sent]:
 
 
 CASES = [
-    Case(f"{format}: {way}", sent, documents=documents, counts={"accepted": 2, "rejected": 0, "errors": []})
-    for format, (ending, content_type, data, documents) in FILES.items()
+    Case(f"{name}: {way}", sent, documents=documents, counts={"accepted": 2, "rejected": 0, "errors": []})
+    for name, (ending, content_type, data, documents) in FILES.items()
     for way, sent in ways(ending, content_type, data).items()
 ]
 CASES += [

@@ -1,5 +1,8 @@
 """Labels, keys, guards, and what comes again."""
 
+# A case a line, however long, and in all scripts.
+# ruff: noqa: E501, RUF001
+
 from tests.app.uploads.black_box.cases import Case, Sent, document, labels, raw, rows, texts
 from tests.app.uploads.files import workbook
 
@@ -29,7 +32,7 @@ def labeled(*found: str) -> Sent:
 GUARDS = [
     Case("labels that differ by case", labeled("Sport", "sport"), warnings=("Sport (6 documents) and sport", "case")),
     Case("labels that differ by inner blanks", labeled("new york", "newyork"), warnings=("new york", "blanks")),
-    Case("labels that differ by width", labeled("ＡＢＣ", "ABC"), warnings=("ＡＢＣ", "width")),  # noqa: RUF001
+    Case("labels that differ by width", labeled("ＡＢＣ", "ABC"), warnings=("ＡＢＣ", "width")),
     Case("labels that differ by what nobody sees", labeled("sport", "sp\u200bort"), warnings=(r"sp\u200bort", "nobody sees")),
     Case("labels that mean none", labeled("N/A", "-", "Unknown", "TBD", "politics"), warnings=("N/A", "- (6", "Unknown", "TBD", "unlabeled=")),
     Case("labels of few documents", raw("text,label\na,x\nb,\n"), warnings=("x (1)", "5")),
@@ -59,7 +62,7 @@ AGAIN = [
     Case("the same in another order, without keys", raw("text\nb\na\n"), before=(raw("text\na\nb\n"),), documents=texts("a", "b"), counts={"added": 0, "unchanged": 2}),
     Case("the same twice, without keys and with copies", raw("text\na\nb\na\n"), before=(raw("text\na\nb\na\n"),), documents=texts("a", "b", "a"), counts={"added": 0, "unchanged": 3}),
     Case("a label corrected without a key", raw("text,label\na,y\n", on_conflict="replace"), before=(raw("text,label\na,x\n"),), documents=[document("a", "y")], counts={"replaced": 1}),
-    Case("another label without a key", raw("text,label\na,y\n"), before=(raw("text,label\na,x\nb,\n"),), status=422, documents=labels("x", None), errors={2: "another label"}),
+    Case("another label without a key", raw("text,label\na,y\n"), before=(raw("text,label\na,x\nb,\n"),), status=422, documents=labels("x", None), errors={2: "label y instead of x"}),
     Case("a key with another text later", raw("key,text,label\nk,other,x\nm,c,\n"), before=BEFORE, documents=texts("a", "b", "c"), errors={2: "on_conflict=replace"}),
     Case("a wrong label, corrected by a later file", raw("key,text,label\nk,a,y\n", on_conflict="replace"), before=BEFORE, documents=[document("b", None, "l"), document("a", "y", "k")], counts={"replaced": 1, "added": 0}),
     Case("a replacement that says the same", raw(CSV, on_conflict="replace"), before=BEFORE, documents=texts("a", "b"), counts={"replaced": 0, "unchanged": 2}),

@@ -1,5 +1,8 @@
 """Columns: their names, delimiters, headers, quotes and widths, in CSV and in sheets."""
 
+# A case a line, however long, and in all scripts.
+# ruff: noqa: E501, RUF001
+
 import datetime
 import io
 from collections.abc import Callable
@@ -8,7 +11,7 @@ from typing import Any
 import xlsxwriter
 
 from tests.app.uploads.black_box.cases import Case, document, form, labels, raw, texts, typed, with_fields
-from tests.app.uploads.files import workbook
+from tests.app.uploads.files import with_members_changed, workbook
 
 TWO = [document("a", "x"), document("b", "y")]
 GERMAN = "Betreff;Inhalt;Kategorie;Preis\nRückfrage;Wo bleibt’s?;Müll;1,5\n;„Größe“;;2,25\n"
@@ -30,7 +33,7 @@ NAMES = [
     Case("an object with a category", raw('{"text": "a", "category": "x"}\n'), 422, [], detail=("label=category",)),
     Case("a sheet with a category", raw(workbook(a=[["text", "Topic"], ["a", "x"]])), 422, [], detail=("label=Topic",)),
     Case("names in capitals with blanks", raw(" TEXT , Label ,KEY\na,x,k\n"), documents=[document("a", "x", "k")]),
-    Case("names in full width", raw("ｔｅｘｔ,ｌａｂｅｌ\na,x\nb,y\n"), documents=TWO),  # noqa: RUF001
+    Case("names in full width", raw("ｔｅｘｔ,ｌａｂｅｌ\na,x\nb,y\n"), documents=TWO),
     Case("names in another case in JSON", raw('{"Text": "a", "LABEL": "x"}\n{"TEXT": "b", "label ": "y"}\n'), documents=TWO),
     Case("no text at all", raw("Title;Abstract;Category\nOne;Two is longer;x\n"), 422, [], detail=("Title, Abstract, Category", "semicolon", "text=Abstract", "label=Category")),
     Case("several text columns", raw("Title;Abstract;Category\nOne;Two;x\nThree;;y\n", text=["Title", "Abstract"], label="Category"), documents=[document("One\n\nTwo", "x"), document("Three", "y")], counts={"delimiter": ";"}),
@@ -139,6 +142,7 @@ SHEETS = [
     Case("a sheet that is not there", raw(workbook(Daten=[["text"], ["a"]]), sheet="Tabelle1"), 422, [], detail=("Tabelle1", "Daten")),
     Case("a hidden sheet", raw(book(hidden)), documents=texts("a")),
     Case("merged cells", raw(book(merged)), documents=[document("a", "x"), document("b", "x"), document("c", "x"), document("d")]),
+    Case("merged cells without number", raw(with_members_changed(book(merged), "sheet1.xml", b'<mergeCells count="1">', b"<mergeCells>" + b'<mergeCell ref="A7:A8"/>' * 2_000)), 413, [], detail=("NEWFOUND_MAX_CELLS", "merged")),
     Case("formulas and their errors", raw(book(computed)), documents=labels("3", None)),
     Case("a title above the header of a sheet", raw(workbook(a=[["Export of 2024"], ["text", "label"], ["a", "x"]])), 422, [], detail=("Export of 2024",)),
     Case("a table that begins in the middle of a sheet", raw(workbook(a=[[], [], [None, None, "text", "label"], [None, None, "a", "x"]])), documents=[TWO[0]]),

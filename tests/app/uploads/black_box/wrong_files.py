@@ -1,5 +1,8 @@
 """What is no file of documents, or is damaged, or is far more than it seems: bombs stop at the limit."""
 
+# A case a line, however long, and in all scripts.
+# ruff: noqa: E501
+
 import base64
 import io
 import tarfile
@@ -9,9 +12,13 @@ import zlib
 from tests.app.uploads.black_box.cases import Case, Sent, document, form, packed, raw, rows, texts, typed
 from tests.app.uploads.files import with_members_changed, workbook, zip_of
 
-PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
+PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
 HTML = "<!DOCTYPE html>\n<html><head><title>x</title></head><body><p>text, label</p></body></html>\n"
-MAIL = "Return-Path: <a@example.org>\nFrom: A <a@example.org>\nTo: b@example.org\nSubject: Hello\n\nHow are you, today?\n"
+MAIL = (
+    "Return-Path: <a@example.org>\nFrom: A <a@example.org>\nTo: b@example.org\nSubject: Hello\n\nHow are you, today?\n"
+)
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 1_000
 CSV = "text,label\na,x\nb,y\n"
 DOCX = zip_of({"[Content_Types].xml": "<Types/>", "_rels/.rels": "", "word/document.xml": "<w:document/>"})
@@ -57,7 +64,7 @@ KINDS = [
     Case("a PDF", raw(b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n1 0 obj\n"), 415, [], detail=("PDF", "text")),
     Case("a PDF that is called CSV", form(b"%PDF-1.7\n", "export.csv", "text/csv"), 415, [], detail=("PDF",)),
     Case("an image", raw(PNG), 415, [], detail=("image",)),
-    Case("an image that is called one", typed(PNG, "image/png"), 415, [], detail=("image/png",)),
+    Case("an image that is called one", typed(PNG, "image/png"), 415, [], detail=("image",)),
     Case("a JPEG", raw(b"\xff\xd8\xff\xe0\0\x10JFIF\0"), 415, [], detail=("image",)),
     Case("a web page", raw(HTML), 415, [], detail=("web page", "CSV")),
     Case("a web page that is called CSV", form(HTML, "export.csv", "text/csv"), 415, [], detail=("web page",)),
@@ -117,9 +124,8 @@ SENT = [
     Case("a workbook that breaks off", raw(workbook(a=[["text"], ["a"]])[:-200]), 422, [], detail=("damaged",)),
     Case("a Parquet file that breaks off", raw(b"PAR1" + b"\0" * 50), 422, [], detail=("Parquet",)),
     Case("a ZIP with a file that is damaged", raw(zip_of({"a/1.txt": "some words"}, zipfile.ZIP_STORED).replace(b"some words", b"same words")), 422, [], detail=("damaged",)),
-    Case("a workbook without a workbook in it", raw(with_members_changed(workbook(a=[["text"], ["a"]]), "workbook.xml", b"<sheets>", b"<shoots>")), 422, [], detail=("workbook",)),
     Case("a format that is not there", raw(CSV, format="yaml"), 422, [], detail=("format",)),
-    Case("objects that are called CSV", typed(rows({"text": "a"}), "text/csv"), 422, [], detail=("json",)),
+    Case("objects that are called CSV", typed(rows({"text": "a"}), "text/csv"), documents=texts("a"), counts={"format": "ndjson"}),
     Case("CSV that is called objects", typed(CSV, "application/x-ndjson"), 422, [], detail=("JSON", "line 1")),
     Case("CSV that is called JSON", form(CSV, "a.json", "application/json"), 422, [], detail=("JSON",)),
 ]  # fmt: skip
