@@ -169,9 +169,13 @@ def guess(source: Source, offset: int) -> str | None:
     best = matches.best()
     if best is None:
         return None
-    western = next((match for match in matches if match.encoding == "cp1252"), best)
-    if (western.chaos, western.coherence) == (best.chaos, best.coherence):  # as likely, and far more common
-        return public_name(western.encoding)
+    # Of what is equally likely, it is by far the most common.
+    western = next((match for match in matches if match.encoding == "cp1252"), None)
+    if western is not None and (western.chaos, western.coherence) == (
+        best.chaos,
+        best.coherence,
+    ):
+        return "windows-1252"
     try:
         if sample.decode("cp1252") == str(best):
             return "windows-1252"
