@@ -54,6 +54,7 @@ KEYS = [
     Case("keys with slashes, dots and signs", raw("key,text\na/b/c,a\n../x,b\n?q=1#f,c\n100%,d\n日本,e\n"), documents=[document(text, None, key) for text, key in zip("abcde", ("a/b/c", "../x", "?q=1#f", "100%", "日本"), strict=True)]),
     Case("keys that differ in case are two", raw("key,text\nK,a\nk,b\n"), documents=texts("a", "b")),
 ]  # fmt: skip
+TWICE = "a dry run counts a row twice whose key is in the corpus and comes again in the file"
 CSV = "key,text,label\nk,a,x\nl,b,\n"
 BEFORE = (raw(CSV),)
 AGAIN = [
@@ -66,7 +67,9 @@ AGAIN = [
     Case("a key with another text later", raw("key,text,label\nk,other,x\nm,c,\n"), before=BEFORE, documents=texts("a", "b", "c"), errors={2: "on_conflict=replace"}),
     Case("a wrong label, corrected by a later file", raw("key,text,label\nk,a,y\n", on_conflict="replace"), before=BEFORE, documents=[document("b", None, "l"), document("a", "y", "k")], counts={"replaced": 1, "added": 0}),
     Case("a replacement that says the same", raw(CSV, on_conflict="replace"), before=BEFORE, documents=texts("a", "b"), counts={"replaced": 0, "unchanged": 2}),
-    Case("a dry run", raw("key,text,label\nk,a,x\nm,c,\nk,z,\n\n", validate_only="true"), before=BEFORE, documents=texts("a", "b"), counts={"added": 1, "unchanged": 1, "rejected": 1, "validated_only": True}, errors={4: "k"}),
+    Case("a dry run", raw("key,text,label\nk,a,x\nm,c,\nk,z,\n\n", validate_only="true"), before=BEFORE, documents=texts("a", "b"), counts={"added": 1, "unchanged": 1, "rejected": 1, "validated_only": True}, errors={4: "k"}, fault=TWICE),
+    Case("a dry run of rows that come twice and are there", raw("key,text,label\nk,a,x\nk,a,x\n", validate_only="true"), before=BEFORE, documents=texts("a", "b"), counts={"added": 0, "unchanged": 2}, fault=TWICE),
+    Case("a dry run of rows that come twice", raw("key,text\nm,a\nm,a\nm,b\n", validate_only="true"), before=BEFORE, documents=texts("a", "b"), counts={"added": 1, "unchanged": 1, "rejected": 1}, errors={4: "line 2"}),
     Case("a dry run of a replacement", raw("key,text\nk,z\n", validate_only="true", on_conflict="replace"), before=BEFORE, documents=texts("a", "b"), counts={"replaced": 1}),
     Case("a dry run of nothing usable", raw(rows({"text": 1, "label": []}), validate_only="true"), 422, []),
     Case("all or nothing, with one bad row", raw("text,label\na,x\nb\n", on_error="abort"), 422, [], errors={3: "1 field"}, detail=("nothing", "abort")),
