@@ -5,6 +5,7 @@ import re
 from typing import BinaryIO
 
 from app.core.errors import MalformedRequest, UnsupportedUpload
+from app.uploads.column_names import COUNTS, normal
 from app.uploads.columns import ReadOptions
 from app.uploads.rows import shown
 
@@ -80,7 +81,7 @@ BINARIES = (
     (b"\x7fELF", "a program", ""),
     (b"{\\rtf", "an RTF document", "save it as plain text"),
 )
-BY_COLUMNS = re.compile(r'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{\s*"0"\s*:')
+BY_COLUMNS = re.compile(r'\s*\{\s*"((?:[^"\\]|\\.)*)"\s*:\s*\{\s*"0"\s*:')
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 HEADER = re.compile(rb"^([\w-]{1,80}):", re.MULTILINE)
@@ -156,7 +157,8 @@ def tail(file: BinaryIO) -> bytes:
 
 def check_is_rows(beginning: str) -> None:
     """Raise MalformedRequest for a table that pandas has written by its columns."""
-    if BY_COLUMNS.match(beginning):
+    found = BY_COLUMNS.match(beginning)
+    if found and normal(found[1]) != COUNTS and "\n" not in beginning.strip():
         raise MalformedRequest(
             "the file is one object with an object for each column, as pandas writes a table by default: write it by "
             "to_json(..., orient='records', lines=True)"

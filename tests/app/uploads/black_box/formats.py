@@ -109,6 +109,7 @@ CASES += [
     Case("a table of prose with commas is text", form("One, two, three.\nYes, it is so\n", "prose.txt", "text/plain"), documents=texts("One, two, three.", "Yes, it is so"), warnings=("plain text",)),
     Case("blank lines of a text are no documents", form("One\n\n  \nTwo", "lines.txt"), documents=texts("One", "Two"), counts={"labeled": 0}),
     Case("counts as objects", raw(rows({"counts": {"star": 1, "galaxy": 3}, "label": "a"}, {"counts": {}})), documents=[{"text": '{"galaxy":3,"star":1}', "label": "a", "is_counts": True}, {"text": "", "label": None}], counts={"empty": 1}),
+    Case("counts of words that are numbers", raw(rows({"counts": {"0": 3, "7": 1}})), documents=[{"text": '{"0":3,"7":1}', "is_counts": True}]),
     Case("counts that are no whole numbers", raw(rows({"counts": {"star": 0.5}}, {"counts": {"star": 2.0}}, {"counts": {"star": -1}}, {"counts": [1]})), documents=texts('{"star":2}'), errors={1: "whole number", 3: "whole number", 4: "object"}),
     Case("SVMlight with tf-idf instead of counts", raw("1 1:0.31 2:0.7\n"), 422, [], errors={1: "whole number"}),
     Case("SVMlight with -1 for no label", form("+1 1:2\n-1 1:3\n", "a.svm", unlabeled="-1"), documents=labels("1", None)),

@@ -36,6 +36,7 @@ JSON = [
     Case("Prodigy's JSONL", raw(rows({"text": "a", "label": "SPORT", "answer": "accept", "_input_hash": 17})), documents=[document("a", "SPORT", answer="accept", _input_hash=17)]),
     Case("Hugging Face's JSON, with numbers for labels", raw(rows({"text": "a", "label": 0}, {"text": "b", "label": 1})), documents=labels("0", "1")),
     Case("pandas' to_json, by columns", raw(json.dumps(FRAME)), 422, [], detail=("orient", "records")),
+    Case("lines that begin with an object of numbers", raw(rows({"meta": {"0": 1}, "text": "a"}, {"meta": {"0": 2}, "text": "b"})), documents=texts("a", "b")),
     Case("pandas' to_json as a table", raw(json.dumps(TABLE)), 422, [], detail=("text", "schema, data")),
     Case("pandas' to_json as values", raw('[["a", "x"], ["b", "y"]]'), 422, [], detail=("object",)),
     Case("a list of strings", raw('["a", "b"]'), 422, [], detail=("object",)),
