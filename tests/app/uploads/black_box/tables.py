@@ -84,6 +84,8 @@ QUOTES = [
     Case("doubled quotes", raw('text,label\n"say ""hi""",x\n'), documents=[document('say "hi"', "x")]),
     Case("quotes within a text without quotes", raw('text,label\n5" disk and "so" on,x\n'), documents=[document('5" disk and "so" on', "x")]),
     Case("a quote that is never closed", raw('text,label\na,x\n"b,y\nc,z\n'), documents=[document("a", "x"), document("c", "z")], errors={3: "quote"}),
+    Case("quotes after a backslash, as MySQL writes them", raw('text,label\n"say \\"hi\\"",x\nb,y\n'), documents=[TWO[1]], errors={2: "written twice"}),
+    Case("text behind a closing quote", raw('text,label\n"a" b,x\n"b",y\n'), documents=[TWO[1]], errors={2: "closing quote"}),
     Case("too few and too many values", raw("text,label\na\nb,y\nc,z,!\n"), documents=[document("b", "y")], errors={2: "1 field", 4: "3 fields"}),
     Case("rows of nothing but delimiters", raw("text;label\na;x\n;\nb;y\n;;\n;\n"), documents=TWO, errors={}),
     Case("a blank text in a row is a document", raw("text,label\n,x\na,\n"), documents=[document("", "x"), document("a")], counts={"empty": 1}),
