@@ -89,7 +89,10 @@ StopWords = Annotated[
     ),
 ]
 Frequency = Annotated[int | float, PlainValidator(frequency), WithJsonSchema(FREQUENCY)]
-CharacterNgrams = Annotated[str | int, PlainValidator(ngram_length), WithJsonSchema(listed(CHARACTER_NGRAMS))]
+NGRAM_WORDS = [value for value in CHARACTER_NGRAMS if isinstance(value, str)]
+NGRAM_LENGTHS = [value for value in CHARACTER_NGRAMS if not isinstance(value, str)]
+NGRAMS = {"anyOf": [{"type": "string", **listed(NGRAM_WORDS)}, {"type": "integer", **listed(NGRAM_LENGTHS)}]}
+CharacterNgrams = Annotated[str | int, PlainValidator(ngram_length), WithJsonSchema(NGRAMS)]
 LANGUAGE_NAMES, STEMMING_NAMES = (AUTO, *LANGUAGES), (AUTO, NONE, *STEMMED_LANGUAGES)
 Language = Annotated[str, one_of(LANGUAGE_NAMES), Field(json_schema_extra=listed(LANGUAGE_NAMES))]
 Stemming = Annotated[str, one_of(STEMMING_NAMES), Field(json_schema_extra=listed(STEMMING_NAMES))]

@@ -165,7 +165,7 @@ class Form:
         if self.has_file:
             raise MalformedRequest("the form has more than one file; upload them one after the other, or as a ZIP")
         self.has_file, self.field = True, None
-        self.name = decoded(file_name) if file_name else None
+        self.name = file_name.decode(errors="replace") if file_name else None  # only its ending matters
         self.content_type = decoded(self.headers.get(b"content-type", b"")) or None
 
     def take(self, data: bytes, start: int, end: int) -> None:

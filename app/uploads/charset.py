@@ -24,6 +24,7 @@ NO_CHARSETS = {"utf_7", "idna", "punycode", "unicode_escape", "raw_unicode_escap
 SOME = "utf-8, utf-16, iso-8859-1, windows-1252, windows-1251, gb18030, shift_jis, euc-kr"
 PUBLIC_NAMES = {
     **{f"cp125{n}": f"windows-125{n}" for n in range(9)},
+    **{f"iso8859-{n}": f"iso-8859-{n}" for n in range(1, 17)},
     "cp874": "windows-874",
     "utf_8": "utf-8",
     "latin_1": "iso-8859-1",
@@ -162,15 +163,34 @@ def guess(source: Source, offset: int) -> str | None:
     sample = b"\n".join(lines)[:SAMPLE]
     if b"\0" in sample:
         return None
-    best = from_bytes(sample, cp_isolation=GUESSES).best()
+    if source.codec != "utf-8" and is_utf_8(sample):
+        return "utf-8"
+    matches = from_bytes(sample, cp_isolation=GUESSES)
+    best = matches.best()
     if best is None:
         return None
+    # Of what is equally likely, it is by far the most common.
+    western = next((match for match in matches if match.encoding == "cp1252"), None)
+    if western is not None and (western.chaos, western.coherence) == (
+        best.chaos,
+        best.coherence,
+    ):
+        return "windows-1252"
     try:
         if sample.decode("cp1252") == str(best):
             return "windows-1252"
     except UnicodeDecodeError:
         pass
     return public_name(best.encoding)
+
+
+def is_utf_8(sample: bytes) -> bool:
+    """Whether some bytes are UTF-8, but for a character that is cut off at their end."""
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(sample)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def public_name(codec: str) -> str:

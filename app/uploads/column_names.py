@@ -30,8 +30,8 @@ LIKE_TEXT = normals(
 )
 LIKE_LABEL = normals(
     """
-    categories category class classes classification cat gold genre group intent labels tag tags target targets
-    topic topics
+    categories category choice choices class classes classification cat gold genre group intent labels tag tags target
+    targets topic topics
     Kategorie Kategorien Klasse Rubrik Schlagwort Thema Etikett
     catégorie classe étiquette rubrique thème categoría clase etiqueta tema categoria rótulo etichetta
     categorie onderwerp etiket kategoria kategori etykieta klasa ämne konu sınıf категория класс метка тема

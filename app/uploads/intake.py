@@ -153,7 +153,7 @@ async def check(reading: Reading, store: Store) -> Report:
     """
     report = Report()
     await through(reading, store, store.compare, report)
-    pairs, n_same = await read(store.first_lines.again)
+    pairs, n_same = await read(store.new_lines.again)
     report.added -= n_same
     report.unchanged += n_same
     if store.on_conflict == "replace":

@@ -148,7 +148,9 @@ def name_of(column: str, value: object, longest: int | None = None) -> str | Non
     elif isinstance(value, str):
         name = value.strip()
     else:
-        raise BadRow(f"`{column}` is neither a string nor a number")
+        kind = "a list" if isinstance(value, list) else "an object" if isinstance(value, dict) else "not a string"
+        advice = "; a document has one label: name another column, or upload without labels by `label=`"
+        raise BadRow(f"`{column}` is {kind}{advice if column == 'label' else ''}")
     if not name.isascii() and not is_normalized("NFC", name):
         name = normalize("NFC", name)
     check_characters(column, name)

@@ -104,6 +104,7 @@ class Store:
         self.check_room = check_room
         self.keys = DerivedKeys()
         self.first_lines = FirstLines()
+        self.new_lines = FirstLines()  # of keys that are not in the corpus, where rows are only compared
         self.remembered = remembered or RememberedTexts()
         self.texts = self.remembered.of(corpus_id)
         self.n_documents = 0
@@ -140,6 +141,7 @@ class Store:
         """What would become of the batch, named before, if it were alone in its upload; nothing is written."""
         with self.database.readers.begin() as session:
             found = self.current(session, batch.rows)
+        self.new_lines.note([row for row in batch.rows if row.key not in found])
         written = Written()
         for row in batch.rows:
             self.sort_in(row, found.get(str(row.key)), written)

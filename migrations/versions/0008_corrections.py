@@ -40,6 +40,7 @@ def upgrade() -> None:
     op.create_index(
         "ix_documents_empty", "documents", ["corpus_id", "until"], sqlite_where=EMPTY, postgresql_where=EMPTY
     )
+    op.execute(sa.text("DELETE FROM calibration_steps"))  # they have fewer powers of the new side
     op.create_index("ix_documents_erased", "documents", ["corpus_id"], sqlite_where=ERASED, postgresql_where=ERASED)
     op.execute(sa.text("DELETE FROM idempotent_requests WHERE status IS NULL"))  # uploads that broke off
     op.add_column("jobs", sa.Column("warnings", sa.JSON(), nullable=True))

@@ -79,26 +79,17 @@ DocumentKey = Annotated[
 Label = Annotated[str | None, Query(max_length=MAX_NAME, description="Only documents with this label.")]
 Labeled = Annotated[bool | None, Query(description="Only documents with a label, or only those without one.")]
 
-NDJSON_EXAMPLE = '{"key": "paper-1", "text": "Galaxies at high redshift", "label": "astronomy"}\n{"text": "Solitons"}\n'
-CSV_EXAMPLE = "key,text,label\npaper-1,Galaxies at high redshift,astronomy\npaper-2,Solitons,\n"
-EXAMPLES = {
-    "application/x-ndjson": NDJSON_EXAMPLE,
-    "text/csv": CSV_EXAMPLE,
-    "text/tab-separated-values": CSV_EXAMPLE.replace(",", "\t"),
-    "text/plain": "Galaxies at high redshift\nSolitons\n",
-    "text/x-svmlight": "1 3:2 17:1\n2 3:1 21:4\n",
-    "application/octet-stream": NDJSON_EXAMPLE,
-}
+UPLOAD_EXAMPLE = '{"key": "paper-1", "text": "Galaxies at high redshift", "label": "astronomy"}\n{"text": "Solitons"}\n'
 FILE: dict[str, Any] = {"type": "string", "format": "binary"}
 FORM = {"type": "object", "title": "UploadForm", "required": ["file"], "properties": {"file": FILE}}
 UPLOAD_BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
-        "description": "A file as the body, or as the part `file` of a form; either may be compressed with gzip. Files "
-        "of all formats may also be sent as `application/octet-stream`.",
+        "description": "A file as the part `file` of a form, or as the body under whatever content type it has. Both "
+        "may be compressed with gzip.",
         "content": {
-            "multipart/form-data": {"schema": FORM, "example": {"file": NDJSON_EXAMPLE}},
-            **{name: {"schema": {"type": "string"}, "example": example} for name, example in EXAMPLES.items()},
+            "multipart/form-data": {"schema": FORM, "example": {"file": UPLOAD_EXAMPLE}},
+            "application/octet-stream": {"schema": FILE, "example": UPLOAD_EXAMPLE},
         },
     }
 }

@@ -12,7 +12,7 @@ from app.uploads.archives import extracted, opened
 from app.uploads.charset import codec_of, source_of
 from app.uploads.columns import ReadOptions, looks_like_header
 from app.uploads.formats.delimited import SAMPLE, DelimitedReading, layout_of
-from app.uploads.formats.detection import NAMES, check_readable, declared_format, json_kind
+from app.uploads.formats.detection import NAMES, check_is_rows, check_readable, declared_format, json_kind
 from app.uploads.formats.json_items import JsonReading, check_is_json
 from app.uploads.formats.ndjson import NdjsonReading
 from app.uploads.formats.parquet import ParquetReading
@@ -36,6 +36,12 @@ FORMATS_OF_OPTIONS = {
     "has_header": DELIMITED | {"xlsx"},
     "sheet": {"xlsx"},
 }
+DOCUMENTS = (  # which folder and which file a ZIP has that is one
+    ("word/", ("[Content_Types].xml",), "a Word document"),
+    ("ppt/", ("[Content_Types].xml",), "a presentation"),
+    ("META-INF/", ("mimetype",), "an OpenDocument or an e-book"),
+    ("Index/", ("Index/Document.iwa",), "a document of Apple's Numbers, Pages or Keynote"),
+)
 TABLES = {"ndjson", "json", "csv", "tsv", "xlsx", "parquet", "svmlight"}  # formats of many documents a file
 
 
@@ -68,7 +74,6 @@ def reading_of(
     files: TemporaryFiles,
 ) -> Reading:
     """How a file that is not compressed will be read."""
-    declared = declared_format(name, content_type, options)
     check_readable(file)
     file.seek(0)
     beginning = file.read(8)
@@ -76,6 +81,7 @@ def reading_of(
         return reading_of_zip(file, options, limits, files)
     if beginning.startswith(b"PAR1"):
         return ParquetReading(file, options, limits)
+    declared = declared_format(name, content_type, options)
     if declared in ("zip", "xlsx", "parquet"):
         raise MalformedRequest(f"the file is said to be {declared.upper()}, but does not begin as one")
     source = source_of(file, charset_of(content_type, options))
@@ -103,6 +109,7 @@ def reading_of_text(source: Source, declared: str | None, options: ReadOptions, 
     beginning = source.beginning(BEGINNING)
     if not beginning.strip():
         raise MalformedRequest("the file is empty")
+    check_is_rows(beginning)
     found = text_format(source, beginning, declared, options)
     if found == "ndjson":
         return NdjsonReading(source, options, limits)
@@ -119,6 +126,8 @@ def reading_of_text(source: Source, declared: str | None, options: ReadOptions, 
 def text_format(source: Source, beginning: str, declared: str | None, options: ReadOptions) -> str:
     """The format of a text file: as declared, but objects may stand in a file of JSON in several ways."""
     if declared in ("ndjson", "json"):
+        return json_kind(beginning, len(beginning) < BEGINNING) or declared
+    if declared in DELIMITED and options.format is None and beginning.lstrip()[:1] == "{":  # a program's mistake
         return json_kind(beginning, len(beginning) < BEGINNING) or declared
     if declared not in (None, "text") or options.format is not None:
         return declared or "text"
@@ -155,8 +164,8 @@ def reading_of_zip(file: BinaryIO, options: ReadOptions, limits: ReadLimits, fil
     names = {info.filename for info in archive.filelist[:1000]}
     if any(name.startswith("xl/") for name in names) and "[Content_Types].xml" in names:
         return SheetReading(file, archive, options, limits)
-    for beginning, kind in (("word/", "a Word document"), ("ppt/", "a presentation"), ("META-INF/", "a document")):
-        if any(name.startswith(beginning) for name in names) and names & {"[Content_Types].xml", "mimetype"}:
+    for beginning, marks, kind in DOCUMENTS:
+        if any(name.startswith(beginning) for name in names) and not names.isdisjoint(marks):
             raise UnsupportedUpload(f"the file is {kind}: save a table as XLSX or CSV, a text as plain text")
     members = members_of(archive)
     tables = [info for info in members if NAMES.get(PurePosixPath(info.filename).suffix.lower()[1:]) in TABLES]

@@ -4,7 +4,8 @@ import json
 import re
 from typing import BinaryIO
 
-from app.core.errors import UnsupportedUpload
+from app.core.errors import MalformedRequest, UnsupportedUpload
+from app.uploads.column_names import COUNTS, normal
 from app.uploads.columns import ReadOptions
 from app.uploads.rows import shown
 
@@ -80,8 +81,11 @@ BINARIES = (
     (b"\x7fELF", "a program", ""),
     (b"{\\rtf", "an RTF document", "save it as plain text"),
 )
+BY_COLUMNS = re.compile(r'\s*\{\s*"((?:[^"\\]|\\.)*)"\s*:\s*\{\s*"0"\s*:')
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
+HEADER = re.compile(rb"^([\w-]{1,80}):", re.MULTILINE)
+MAIL_HEAD = re.compile(rb"([\w-]{1,80}:[^\r\n]*\r?\n([ \t][^\r\n]*\r?\n)*)+\r?\n")
 HTML = re.compile(rb"\s*(<!doctype html|<html|<head|<body)", re.IGNORECASE)
 
 
@@ -139,6 +143,9 @@ def check_readable(file: BinaryIO) -> None:
         raise UnsupportedUpload("the file is a tar archive: pack it as a ZIP")
     if re.match(rb"From \S+@\S+ .*\r?\n[\w-]+:", beginning):
         raise UnsupportedUpload("the file is a mailbox (mbox): upload its mails as a ZIP of .eml files")
+    head = MAIL_HEAD.match(beginning)
+    if head is not None and {b"from", b"subject"} <= {name.lower() for name in HEADER.findall(head[0])}:
+        raise UnsupportedUpload("the file is a mail: upload mails as a ZIP of .eml files, in a folder for each label")
 
 
 def tail(file: BinaryIO) -> bytes:
@@ -146,6 +153,16 @@ def tail(file: BinaryIO) -> bytes:
     size = file.seek(0, 2)
     file.seek(max(0, size - 2**16))
     return file.read()
+
+
+def check_is_rows(beginning: str) -> None:
+    """Raise MalformedRequest for a table that pandas has written by its columns."""
+    found = BY_COLUMNS.match(beginning)
+    if found and normal(found[1]) != COUNTS and "\n" not in beginning.strip():
+        raise MalformedRequest(
+            "the file is one object with an object for each column, as pandas writes a table by default: write it by "
+            "to_json(..., orient='records', lines=True)"
+        )
 
 
 def json_kind(beginning: str, is_all: bool) -> str | None:

@@ -121,6 +121,8 @@ def values_of(buffer: Buffer) -> Iterator[tuple[object, int]]:
     else:
         while buffer.next():
             yield buffer.value()
+            if buffer.next() == ",":  # as in an array whose brackets somebody has left out
+                buffer.at += 1
         return
     if buffer.next():
         raise Damaged("there is more after the array")

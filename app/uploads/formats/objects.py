@@ -1,12 +1,12 @@
 """Objects of JSON to rows, wherever in a file they stand."""
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 from app.core.errors import MalformedRequest
-from app.uploads.column_names import COUNTS, normal
+from app.uploads.column_names import COUNTS, ROLES, normal
 from app.uploads.columns import Columns, ReadOptions, Table, choose
 from app.uploads.formats.reading import Reading
 from app.uploads.limits import ReadLimits
@@ -40,7 +40,7 @@ class ObjectsReading(Reading):
         if not sample:
             raise MalformedRequest(f"the file cannot be read: {self.what} {first[0][0]}: {first[0][1]}")
         names = list(dict.fromkeys(name for fields in sample for name in fields))
-        self.chosen = choose(Table(names, sample), self.options, self.limits, can_count=True)
+        self.chosen = choose(Table(without_variants(names, sample), sample), self.options, self.limits, can_count=True)
         self.columns = self.chosen.told()
         self.builder = RowBuilder(self.limits, self.options.unlabeled)
 
@@ -107,6 +107,17 @@ def object_of(value: object, limits: ReadLimits, what: str) -> dict[str, Any]:
     if len(value) > limits.max_columns:
         raise BadRow(f"the object has {len(value)} fields, more than {limits.max_columns} (NEWFOUND_MAX_COLUMNS)")
     return value
+
+
+def without_variants(names: Sequence[str], sample: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The names of columns, one for those of a role that are written in several ways, but never in one object."""
+    left = list(names)
+    for role in ROLES:
+        variants = [name for name in names if normal(name) == role]
+        if len(variants) > 1 and all(sum(name in fields for name in variants) < 2 for fields in sample):
+            kept = role if role in variants else variants[0]
+            left = [name for name in left if name == kept or name not in variants]
+    return left
 
 
 def texts_in(names: Sequence[str]) -> bool:

@@ -11,6 +11,8 @@ csv.field_size_limit(2**31 - 1)
 
 MAX_RECORD_LINES = 50_000
 
+NEVER_CLOSED = "a quote that opens here is never closed"
+
 Record = tuple[int, list[str]]
 
 
@@ -50,10 +52,7 @@ class Records:
         held = self.held
         while not self.is_over:
             try:
-                for values in csv.reader(self.feed(), delimiter=self.delimiter):
-                    if self.is_over:  # a record that the end of the file cut off
-                        yield from self.give_up("a quote that opens here is never closed")
-                        return
+                for values in csv.reader(self.feed(), delimiter=self.delimiter, strict=True):
                     first = self.number - len(held) + 1
                     held.clear()
                     self.size = 0
@@ -62,7 +61,7 @@ class Records:
             except RecordTooLong as error:
                 yield from self.after_a_long_one(str(error))
             except csv.Error as error:
-                yield from self.give_up(f"the record is not CSV: {error}")
+                yield from self.give_up(NEVER_CLOSED if self.is_over else not_csv(error))
 
     def after_a_long_one(self, reason: str) -> Iterator[Record | BadLine]:
         """What is left of a record that was too long; `reason` is why not, if a single line was."""
@@ -90,13 +89,18 @@ class Records:
         self.size = 0
         yield BadLine(first, reason)
         for number, line in enumerate(lines[1:], first + 1):
-            reader = csv.reader([line, "\n"], delimiter=self.delimiter)
+            reader = csv.reader([line, "\n"], delimiter=self.delimiter, strict=True)
             try:
                 values = next(reader)
-            except csv.Error as error:
-                yield BadLine(number, f"the record is not CSV: {error}")
+            except csv.Error as error:  # or a quote that it opens took the next line in
+                yield BadLine(number, reason if reader.line_num > 1 else not_csv(error))
                 continue
-            if reader.line_num > 1:  # a quote that it opens took the next line in
-                yield BadLine(number, reason)
-            elif values:
+            if values:
                 yield number, values
+
+
+def not_csv(error: csv.Error) -> str:
+    """Why a record cannot be read; of what stands behind a closing quote nobody knows what it means."""
+    if "expected after" in str(error):
+        return "there is text behind a closing quote: within quotes, a quote is written twice, not after a backslash"
+    return f"the record is not CSV: {error}"

@@ -8,11 +8,12 @@ from app.uploads.archives import Inflation
 from app.uploads.inflate import larger_than
 from app.uploads.limits import ReadLimits
 
-TAG = re.compile(rb"<(?:[\w.-]+:)?(row|c|v|si)\b([^>]*)>([^<]*)")
+TAG = re.compile(rb"<(?:[\w.-]+:)?(row|c|v|si|mergeCell)\b([^>]*)>([^<]*)")
 ROW = re.compile(rb"""\br\s*=\s*["']\s*(\d+)""")
 CELL = re.compile(rb"""\br\s*=\s*["']\s*([A-Za-z]+)(\d+)""")
 IS_SHARED = re.compile(rb"""\bt\s*=\s*["']s["']""")
 LONGEST_TAG = 2**20  # bytes
+CELLS_OF_A_MERGED_ONE = 10  # whose memory the place of a merged cell takes
 STRINGS = "sharedstrings.xml"
 
 
@@ -44,7 +45,7 @@ class SheetSize:
         self.limits = limits
         self.lengths = lengths  # of the shared strings
         self.row = self.column = self.n_rows = self.n_columns = 0
-        self.n_bytes = 0
+        self.n_bytes = self.n_merged = 0
         self.is_shared = False
         self.rest = b""
         self.at = 0  # where the rest begins
@@ -67,6 +68,11 @@ class SheetSize:
                 f"a sheet has {self.n_rows} rows and {self.n_columns} columns, more than {self.limits.max_cells} "
                 "cells (NEWFOUND_MAX_CELLS); upload it as CSV, or delete what stands far from the rest"
             )
+        if CELLS_OF_A_MERGED_ONE * self.n_merged > self.limits.max_cells:
+            raise UploadTooLarge(
+                f"a sheet has more than {self.limits.max_cells // CELLS_OF_A_MERGED_ONE} merged cells, a tenth of "
+                "NEWFOUND_MAX_CELLS; upload it as CSV"
+            )
         if self.n_bytes > self.limits.max_bytes:
             raise UploadTooLarge(larger_than(self.limits))
 
@@ -76,6 +82,8 @@ class SheetSize:
         if tag == b"v":
             if self.is_shared and content.isdigit() and int(content[:9]) < len(self.lengths):
                 self.n_bytes += self.lengths[int(content[:9])]
+        elif tag == b"mergeCell":
+            self.n_merged += 1
         elif tag == b"si":
             self.strings.append(self.at + found.start())
         elif tag == b"row":

@@ -82,9 +82,10 @@ class SheetReading(Reading):
     def records(self) -> Iterator[tuple[int, list[Any]]]:
         """The rows of the sheet that are not blank, each with its number."""
         sheet = sheet_of(self.workbook(), self.sheet_name)
+        merged = MergedCells(sheet)
         for number, values in enumerate(sheet.iter_rows(), 1):  # from the sheet's first row, empty or not
             if any(value != "" for value in values):
-                yield number, values
+                yield number, merged.filled(number, values)
 
     def rows(self) -> Iterator[Row | BadLine]:
         """A row for each row of the sheet that is not blank."""
@@ -108,6 +109,32 @@ class SheetReading(Reading):
                 )
             except BadRow as error:
                 yield BadLine(number, str(error))
+
+
+class MergedCells:
+    """Cells that go over several rows: their value stands in the first of them, and is meant for each."""
+
+    def __init__(self, sheet: CalamineSheet) -> None:
+        first_column = (sheet.start or (0, 0))[1]
+        self.ends = {  # of each such cell, by its first row and column, its last row; counted as the rows are
+            (top + 1, left - first_column): bottom + 1
+            for (top, left), (bottom, _) in sheet.merged_cell_ranges or ()
+            if bottom > top
+        }
+        self.held: dict[int, tuple[int, Any]] = {}  # by columns: until which row, and which value
+
+    def filled(self, number: int, values: list[Any]) -> list[Any]:
+        """A row with the values of the cells that began above it."""
+        if not self.ends:
+            return values
+        found = list(values)
+        for column, value in enumerate(values):
+            last, above = self.held.get(column, (0, ""))
+            if (number, column) in self.ends:
+                self.held[column] = self.ends[number, column], value
+            elif number <= last and value == "":
+                found[column] = above
+        return found
 
 
 def sheet_of(workbook: CalamineWorkbook, name: str) -> CalamineSheet:

@@ -18,6 +18,7 @@ from app.uploads.rows import BadLine, BadRow, Row, RowBuilder, shown
 
 UNLABELED = ("", "unlabeled", "unlabelled")
 MAIL = ".eml"
+IN_UTF_8 = 0x800  # the mark of a name that says it is
 SKIPPED_FOLDERS = {"__macosx"}
 SKIPPED_FILES = {"thumbs.db", "desktop.ini"}
 
@@ -67,6 +68,8 @@ class ZipReading(Reading):
             try:
                 if isinstance(found, BadRow):
                     raise found
+                if ".." in parts:
+                    raise BadRow("the path climbs out of the archive with `..`, so that no folder in it is a label")
                 text, fields = found
                 label = label_of(parts, self.n_common) if self.has_labels else None
                 yield self.builder.row(number, (text,), path if self.has_keys else None, label, fields)
@@ -113,7 +116,17 @@ def members_of(archive: ZipFile) -> list[ZipInfo]:
 
 def parts_of(info: ZipInfo) -> list[str]:
     """The folders of a file, and its name."""
-    return [part for part in info.filename.replace("\\", "/").split("/") if part not in ("", ".")]
+    return [part for part in name_of(info).replace("\\", "/").split("/") if part not in ("", ".")]
+
+
+def name_of(info: ZipInfo) -> str:
+    """The path of a file; many programs write it in UTF-8 and do not say so."""
+    if info.flag_bits & IN_UTF_8 or info.filename.isascii():
+        return info.filename
+    try:
+        return info.filename.encode("cp437").decode()
+    except UnicodeError:
+        return info.filename
 
 
 def is_hidden(parts: list[str]) -> bool:

@@ -100,7 +100,7 @@ def test_a_content_type_that_is_none_of_ours_is_refused(content_type: str) -> No
         ),
         (zip_of({"word/document.xml": "", "[Content_Types].xml": ""}), "a Word document"),
         (zip_of({"ppt/x.xml": "", "[Content_Types].xml": ""}), "a presentation"),
-        (zip_of({"mimetype": "application/vnd.oasis", "META-INF/manifest.xml": ""}), "is a document"),
+        (zip_of({"mimetype": "application/vnd.oasis", "META-INF/manifest.xml": ""}), "an OpenDocument"),
     ],
 )
 @pytest.mark.parametrize("content_type", [None, "text/csv"])

@@ -13,6 +13,8 @@ from tests.app.uploads.sending import lines
 
 GOOD = {"text": "good", "label": "x", "key": "k", "counts": None, "year": 1}
 
+ONE_LABEL = "; a document has one label: name another column, or upload without labels by `label=`"
+
 
 @pytest.mark.parametrize(
     ("row", "reason"),
@@ -27,9 +29,9 @@ GOOD = {"text": "good", "label": "x", "key": "k", "counts": None, "year": 1}
         ({"text": "a", "b\0": 1}, "`a name` contains a NUL character"),
         ({"text": "a", "key": "k" * 501}, "`key` is longer than 500 characters"),
         ({"text": "a", "label": "l" * 201}, "`label` is longer than 200 characters"),
-        ({"text": "a", "key": []}, "`key` is neither a string nor a number"),
-        ({"text": "a", "label": ["x"]}, "`label` is neither a string nor a number"),
-        ({"text": "a", "label": {"x": 1}}, "`label` is neither a string nor a number"),
+        ({"text": "a", "key": []}, "`key` is a list"),
+        ({"text": "a", "label": ["x"]}, f"`label` is a list{ONE_LABEL}"),
+        ({"text": "a", "label": {"x": 1}}, f"`label` is an object{ONE_LABEL}"),
         ({"text": ["a", "b"]}, "`text` is not a string"),
         ({"text": True}, "`text` is not a string"),
         ({"text": {"a": "b"}}, "`text` is not a string"),

@@ -1,0 +1,1 @@
+"""Tables of odd files: what somebody sends, and what the service should make of it."""

@@ -1,0 +1,38 @@
+"""Odd files over HTTP, as strangers send them: of each, the right answer stands in a table of `black_box`."""
+
+import pytest
+from starlette.testclient import TestClient
+
+from app.core.settings import Settings
+from tests.app.uploads.black_box import encodings, formats, names, other_tools, tables, wrong_files
+from tests.app.uploads.black_box.cases import Case
+
+TABLES = (formats, tables, encodings, names, wrong_files, other_tools)
+ON_BOTH = (encodings, names, other_tools)  # databases: what they store may differ there
+
+
+def parameter(case: Case, kind: str) -> object:
+    """A case on a database."""
+    marks = pytest.mark.xfail(reason=case.fault, strict=True) if case.fault else ()
+    return pytest.param(case, kind, marks=marks, id=f"{case.name}, {kind}")
+
+
+CASES = [parameter(case, "sqlite") for table in TABLES for case in table.CASES]
+CASES += [parameter(case, "postgresql") for table in ON_BOTH for case in table.CASES if case.status == 200]
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    """Limits so low that small files pass them."""
+    small = {"max_line_bytes": 2**14, "max_files": 50, "max_cells": 10_000, "max_fields_bytes": 2**13}
+    return settings.model_copy(update=small)
+
+
+@pytest.mark.parametrize(("case", "kind"), CASES)
+def test_an_odd_file_gets_the_right_answer(case: Case, client: TestClient) -> None:
+    case.check(client)
+
+
+def test_the_cases_have_names_of_their_own() -> None:
+    found = [case.name for table in TABLES for case in table.CASES]
+    assert len(found) == len(set(found)) > 400
