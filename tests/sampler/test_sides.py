@@ -44,13 +44,13 @@ def test_settings_stand_in_the_order_of_the_groups_that_they_made() -> None:
         side = calibrate(four_categories().corpus, threads)[2].new_side
         seeds = seed_side(side, 2, QUICK, (3, 1), threads)
         for variant in VARIANTS:
-            groups = group_side(side, seeds, variant, unsorted, (3, 1), threads)
+            groups = group_side(side, seeds, variant, sorted(unsorted.powers), unsorted, (3, 1), threads)
             own = [s for s in all_settings(unsorted) if (s.weighting, s.has_background) == variant]
             assert groups.shape == (len(own), side.documents.size)
             for setting, found in zip(own, groups, strict=True):
                 if setting.power == 0.0:
-                    alone = replace(QUICK, smoothings=(setting.smoothing,), powers=(0.0,))
-                    expected = group_side(side, seeds, variant, alone, (3, 1), threads)
+                    alone = replace(QUICK, smoothings=(setting.smoothing,))
+                    expected = group_side(side, seeds, variant, [0.0], alone, (3, 1), threads)
                     np.testing.assert_array_equal(found, expected[0])
     n_settings = len(VARIANTS) * len(QUICK.smoothings) * len(QUICK.powers)
     assert len(all_settings(unsorted)) == n_settings and all_settings(unsorted) == all_settings(QUICK)
@@ -62,6 +62,6 @@ def test_a_side_without_documents_has_groups_of_nothing() -> None:
     side = prepared.side(NEW_SIDE, learned)
     with Threads() as threads:
         seeds = prepared.side_seeds(NEW_SIDE, learned, (1, 1), threads)
-        groups = group_side(side, seeds, VARIANTS[0], QUICK, (1, 1), threads)
+        groups = group_side(side, seeds, VARIANTS[0], list(QUICK.powers), QUICK, (1, 1), threads)
     assert side.documents.size == 0 == seeds.size
     assert groups.shape == (len(QUICK.smoothings) * len(QUICK.powers), 0)
