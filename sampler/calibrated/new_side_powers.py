@@ -26,9 +26,12 @@ LOWER_BY = (3.0, 2.0, 1.0, 0.5)  # powers of the new side below the lowest of th
 
 
 def new_side_powers(hyperparameters: CalibratedHyperparameters) -> list[float]:
-    """The powers that the new side is grouped at, ascending: those of the known side, and lower ones."""
+    """The powers that the new side is grouped at: those of the known side, which ascend, then lower ones, which do too.
+
+    In this order the groups at the former are what they would be without the latter, see `sides.group_by_power`.
+    """
     powers = sorted(hyperparameters.powers)
-    return [powers[0] - less for less in LOWER_BY] + powers
+    return powers + [powers[0] - less for less in LOWER_BY]
 
 
 def match_powers(
@@ -43,7 +46,7 @@ def match_powers(
     n_atom_settings = len(VARIANTS) * len(hyperparameters.smoothings)
     powers, wanted = np.array(new_side_powers(hyperparameters)), np.array(sorted(hyperparameters.powers))
     first_rows = np.arange(n_atom_settings) * powers.size
-    same = (first_rows[:, None] + powers.size - wanted.size + np.arange(wanted.size)).ravel()
+    same = (first_rows[:, None] + np.arange(wanted.size)).ravel()
     smaller = log_of_how_much_smaller([groups[same] for groups in new], learned, has_words, n_known, threads)
     lowered = np.tile(wanted, n_atom_settings) - SIZE_WEIGHT * np.maximum(smaller - TOLERANCE, 0.0)
     nearest = np.abs(lowered[:, None] - powers).argmin(axis=1)

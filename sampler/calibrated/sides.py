@@ -99,7 +99,7 @@ def group_side(
     side: Side, seeds: Array, variant: Variant, powers: list[float], hyperparameters: CalibratedHyperparameters,
     address: Address, threads: Threads,
 ) -> Array:  # fmt: skip
-    """uint16[smoothings powers, n]: the groups of a side's documents under one variant, at these ascending powers.
+    """uint16[smoothings powers, n]: the groups of a side's documents under one variant, at these powers.
 
     `seeds` are the atoms int32[n] that they start from, see `seed_side`.
     """
@@ -131,6 +131,13 @@ def group_all(
 
 
 def group_by_power(rows: AtomRows, prior: Array, powers: list[float], address: Address, threads: Threads) -> Array:
-    """int64[powers, A]: groups of atoms at each power, each from those of the power before; at first all are apart."""
+    """int64[powers, A]: groups of atoms at each power, each from those of the power before.
+
+    At first, and where a power is lower than the one before, all atoms are apart.
+    """
     key = streams.stream(*address, 0, Step.GROUPS)
-    return regroup(rows, np.arange(rows.size.size), prior, powers, REGROUPINGS, key, threads=threads)
+    ascents = np.split(np.array(powers), np.flatnonzero(np.diff(powers) < 0.0) + 1)
+    apart = np.arange(rows.size.size)
+    return np.concatenate(
+        [regroup(rows, apart, prior, ascent.tolist(), REGROUPINGS, key, threads=threads) for ascent in ascents]
+    )

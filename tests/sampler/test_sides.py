@@ -56,6 +56,19 @@ def test_settings_stand_in_the_order_of_the_groups_that_they_made() -> None:
     assert len(all_settings(unsorted)) == n_settings and all_settings(unsorted) == all_settings(QUICK)
 
 
+def test_powers_that_follow_a_higher_one_begin_with_all_atoms_apart() -> None:
+    """So the groups at the powers before and behind are those that either would have alone."""
+    one_smoothing = replace(QUICK, smoothings=(0.8,))
+    with Threads() as threads:
+        side = calibrate(four_categories().corpus, threads)[2].new_side
+        seeds = seed_side(side, 2, QUICK, (3, 1), threads)
+        together, *alone = (
+            group_side(side, seeds, VARIANTS[0], powers, one_smoothing, (3, 1), threads)
+            for powers in ([0.0, 2.0, -1.0, 0.5], [0.0, 2.0], [-1.0, 0.5])
+        )
+    np.testing.assert_array_equal(together, np.concatenate(alone))
+
+
 def test_a_side_without_documents_has_groups_of_nothing() -> None:
     prepared = PreparedCorpus(posed([[0, 1], [1]], [0, 0], 1), QUICK, 1)
     learned = Propensity(1.0, np.ones(1), np.ones(2, np.float32), np.zeros(2, np.int32))
