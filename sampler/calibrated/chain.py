@@ -18,6 +18,7 @@ from sampler.calibrated.atom_groups import AtomRows, Gains, atom_rows, log_targe
 from sampler.calibrated.atoms import Atoms, likeliest_atoms
 from sampler.calibrated.bags import word_prior
 from sampler.calibrated.granularity import SAME, Scores, n_that_count
+from sampler.calibrated.new_side_powers import new_side_powers
 from sampler.calibrated.settings import AtomSetting
 from sampler.calibrated.sides import group_all, seed_side, settle_side
 from sampler.calibrated.steps import Calibration
@@ -93,12 +94,12 @@ def start(
         return state
     address = (seed, FIRST_CHAIN_RUN + chain)
     state.atoms = find_atoms(corpus, hyperparameters, calibration, address, threads)
-    powers = sorted(hyperparameters.powers)
+    powers = new_side_powers(hyperparameters)
     pairs = [(grouped.rows, grouped.prior) for grouped in state.atoms.values()]
     groups = dict(zip(state.atoms, group_all(pairs, powers, address, threads), strict=True))
     for s in calibration.kept:
         setting = calibration.settings[s]
-        state.groups[int(s)] = groups[setting.atoms][powers.index(setting.power)]
+        state.groups[int(s)] = groups[setting.atoms][powers.index(float(calibration.new_powers[s]))]
     return state
 
 
@@ -144,19 +145,18 @@ def sweep(
         state.digest = next_digest(state.digest, [], 0.0, 0.0)
         return CalibratedDraw(state.n_sweeps, corpus.n_known, 0, 0, 0.0, NO_CATEGORY)
     state.setting = draw_setting(calibration, state)
-    setting = calibration.settings[state.setting]
-    grouped = state.atoms[setting.atoms]
+    grouped, power = state.atoms[calibration.settings[state.setting].atoms], calibration.new_powers[state.setting]
     key = streams.stream(state.seed, state.chain, state.n_sweeps, Step.GROUPS)
     group = state.groups[state.setting]
     gains = state.gains.setdefault(state.setting, no_gains(group.size))
-    group = regroup(grouped.rows, group, grouped.prior, [setting.power], 1, key, gains, threads)[0]
+    group = regroup(grouped.rows, group, grouped.prior, [power], 1, key, gains, threads)[0]
     state.groups[state.setting] = group
     state.identity = np.concatenate([np.arange(corpus.n_known), name_groups(corpus, calibration, state)])
     state.digest = next_digest(state.digest, [group, state.identity], 0.0, 0.0)
     answers = document_slots(corpus, calibration, state)
     sizes = np.bincount(answers[answers >= corpus.n_known] - corpus.n_known, minlength=int(group.max()) + 1)
     n_held = n_that_count(sizes)
-    log_p = log_target(grouped.rows, group, grouped.prior, setting.power, threads)
+    log_p = log_target(grouped.rows, group, grouped.prior, power, threads)
     n_new = true_number(n_held, corpus.n_known, calibration.scores, state)
     return CalibratedDraw(state.n_sweeps, corpus.n_known + n_held, n_new, n_held, log_p, state.setting)
 

@@ -96,15 +96,15 @@ def settle_side(
 
 
 def group_side(
-    side: Side, seeds: Array, variant: Variant, hyperparameters: CalibratedHyperparameters, address: Address,
-    threads: Threads,
+    side: Side, seeds: Array, variant: Variant, powers: list[float], hyperparameters: CalibratedHyperparameters,
+    address: Address, threads: Threads,
 ) -> Array:  # fmt: skip
-    """uint16[smoothings powers, n]: the groups of a side's documents under all settings of one variant.
+    """uint16[smoothings powers, n]: the groups of a side's documents under one variant, at these powers.
 
     `seeds` are the atoms int32[n] that they start from, see `seed_side`.
     """
     if side.documents.size == 0:
-        return np.zeros((len(hyperparameters.smoothings) * len(hyperparameters.powers), 0), np.uint16)
+        return np.zeros((len(hyperparameters.smoothings) * len(powers), 0), np.uint16)
     atoms, pairs = [], []
     for smoothing in hyperparameters.smoothings:
         setting = AtomSetting(*variant, smoothing)
@@ -112,7 +112,7 @@ def group_side(
         rows = atom_rows(counts)
         atoms.append(atom)
         pairs.append((rows, word_prior(rows.word_totals, smoothing, variant.has_background)))
-    groups = group_all(pairs, sorted(hyperparameters.powers), address, threads)
+    groups = group_all(pairs, powers, address, threads)
     return np.concatenate([g[:, atom] for g, atom in zip(groups, atoms, strict=True)]).astype(np.uint16)
 
 
@@ -131,6 +131,13 @@ def group_all(
 
 
 def group_by_power(rows: AtomRows, prior: Array, powers: list[float], address: Address, threads: Threads) -> Array:
-    """int64[powers, A]: groups of atoms at each power, each from those of the power before; at first all are apart."""
+    """int64[powers, A]: groups of atoms at each power, each from those of the power before.
+
+    At first, and where a power is lower than the one before, all atoms are apart.
+    """
     key = streams.stream(*address, 0, Step.GROUPS)
-    return regroup(rows, np.arange(rows.size.size), prior, powers, REGROUPINGS, key, threads=threads)
+    ascents = np.split(np.array(powers), np.flatnonzero(np.diff(powers) < 0.0) + 1)
+    apart = np.arange(rows.size.size)
+    return np.concatenate(
+        [regroup(rows, apart, prior, ascent.tolist(), REGROUPINGS, key, threads=threads) for ascent in ascents]
+    )

@@ -15,6 +15,7 @@ from sampler.calibrated.bags import WEIGHTINGS
 from sampler.calibrated.granularity import Scores, score_settings
 from sampler.calibrated.known_or_new import Propensity, propensity
 from sampler.calibrated.labeled_groups import blended, company, groupings, weight_of_groups
+from sampler.calibrated.new_side_powers import match_powers, new_side_powers
 from sampler.calibrated.prepared import PreparedCorpus
 from sampler.calibrated.settings import VARIANTS, Setting, all_settings
 from sampler.calibrated.sides import BOTH_SIDES, KNOWN_SIDE, NEW_SIDE, Side, group_side, labeled_of
@@ -75,7 +76,8 @@ def calibration_step(
     learned, address = learned_in(done), (seed, FIRST_RUN + start)
     side = prepared.side(side_number, learned)
     seeds = prepared.side_seeds(side_number, learned, address, threads)
-    groups = group_side(side, seeds, VARIANTS[variant], hyperparameters, address, threads)
+    powers = sorted(hyperparameters.powers) if side_number == KNOWN_SIDE else new_side_powers(hyperparameters)
+    groups = group_side(side, seeds, VARIANTS[variant], powers, hyperparameters, address, threads)
     if side_number == KNOWN_SIDE:  # the others are there to be grouped with
         groups = groups[:, labeled_of(side, corpus.labels)]
     return {"groups": groups}
@@ -125,6 +127,7 @@ class Calibration(NamedTuple):
     learned: Propensity
     new_side: Side
     settings: list[Setting]  # all
+    new_powers: Array  # float64[S], that of the new side under each, see `new_side_powers`
     scores: Scores
 
     @property
@@ -136,16 +139,21 @@ class Calibration(NamedTuple):
 def read_calibration(prepared: PreparedCorpus, done: list[Arrays], threads: Threads | None = None) -> Calibration:
     """Read the calibration from the results of all steps. Without threads nothing interrupts it."""
     corpus, hyperparameters, learned = prepared.corpus, prepared.hyperparameters, learned_in(done)
+    threads = threads or Threads()
     known_side, new_side = (prepared.side(number, learned) for number in BOTH_SIDES)
     groups: dict[int, list[Array]] = {KNOWN_SIDE: [], NEW_SIDE: []}
     for first in range(1, len(done), len(VARIANTS)):
         side = (first - 1) // len(VARIANTS) % len(BOTH_SIDES)
         groups[side].append(np.concatenate([step["groups"] for step in done[first : first + len(VARIANTS)]]))
     labels = corpus.labels[known_side.documents[labeled_of(known_side, corpus.labels)]]
+    row, new_powers = match_powers(
+        groups[NEW_SIDE], learned, ~prepared.bags.is_empty, corpus.n_known, hyperparameters, threads
+    )
     scores = score_settings(
-        groups[KNOWN_SIDE], labels, corpus.n_known, groups[NEW_SIDE], hyperparameters, threads
+        groups[KNOWN_SIDE], labels, corpus.n_known, [of_start[row] for of_start in groups[NEW_SIDE]], hyperparameters,
+        threads,
     )  # fmt: skip
-    return Calibration(prepared, learned, new_side, all_settings(hyperparameters), scores)
+    return Calibration(prepared, learned, new_side, all_settings(hyperparameters), new_powers, scores)
 
 
 def calibrate(prepared: PreparedCorpus, threads: Threads | None = None) -> Calibration:

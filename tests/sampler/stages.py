@@ -211,7 +211,8 @@ def calibration_of(size: Size) -> Calibration:
     found = np.ones((len(settings), size.calibrated.n_starts), np.int64)
     scores = Scores(nothing, nothing, nothing, weight, found, found, found.astype(np.float64))
     found_known = learned(size)
-    return Calibration(given, found_known, given.side(NEW_SIDE, found_known), settings, scores)
+    powers = np.array([setting.power for setting in settings])
+    return Calibration(given, found_known, given.side(NEW_SIDE, found_known), settings, powers, scores)
 
 
 def start_calibrated(size: Size) -> Work:

@@ -78,7 +78,8 @@ def test_a_draw_tells_the_groups_that_its_state_has() -> None:
             n_groups = np.unique(groups).size
             assert 0 <= draw.n_new_with_documents <= n_groups and draw.n_new >= 0
             assert draw.n_categories == corpus.n_known + draw.n_new_with_documents
-            assert draw.log_joint == log_target(rows, groups, prior_of(rows, setting), setting.power)
+            power = found.new_powers[draw.setting]
+            assert draw.log_joint == log_target(rows, groups, prior_of(rows, setting), power)
             assert state.identity.size == corpus.n_known + n_groups
             answers = calibrated_chain.document_slots(corpus, found, state)
             assert answers.max() < state.identity.size
@@ -95,7 +96,8 @@ def test_a_sweep_takes_the_groups_of_its_setting_one_gibbs_sweep_further_and_lea
             [draw] = swept(corpus, found, state, 1, threads)
             setting, key = found.settings[draw.setting], stream(SEED, 0, sweep, Step.GROUPS)
             rows, before = state.atoms[setting.atoms].rows, expected[draw.setting]
-            expected[draw.setting] = regroup(rows, before, prior_of(rows, setting), [setting.power], 1, key)[0]
+            power = found.new_powers[draw.setting]
+            expected[draw.setting] = regroup(rows, before, prior_of(rows, setting), [power], 1, key)[0]
             assert state.groups.keys() == expected.keys()
             for s, groups in state.groups.items():
                 np.testing.assert_array_equal(groups, expected[s])

@@ -44,16 +44,29 @@ def test_settings_stand_in_the_order_of_the_groups_that_they_made() -> None:
         side = calibrate(four_categories().corpus, threads)[2].new_side
         seeds = seed_side(side, 2, QUICK, (3, 1), threads)
         for variant in VARIANTS:
-            groups = group_side(side, seeds, variant, unsorted, (3, 1), threads)
+            groups = group_side(side, seeds, variant, sorted(unsorted.powers), unsorted, (3, 1), threads)
             own = [s for s in all_settings(unsorted) if (s.weighting, s.has_background) == variant]
             assert groups.shape == (len(own), side.documents.size)
             for setting, found in zip(own, groups, strict=True):
                 if setting.power == 0.0:
-                    alone = replace(QUICK, smoothings=(setting.smoothing,), powers=(0.0,))
-                    expected = group_side(side, seeds, variant, alone, (3, 1), threads)
+                    alone = replace(QUICK, smoothings=(setting.smoothing,))
+                    expected = group_side(side, seeds, variant, [0.0], alone, (3, 1), threads)
                     np.testing.assert_array_equal(found, expected[0])
     n_settings = len(VARIANTS) * len(QUICK.smoothings) * len(QUICK.powers)
     assert len(all_settings(unsorted)) == n_settings and all_settings(unsorted) == all_settings(QUICK)
+
+
+def test_powers_that_follow_a_higher_one_begin_with_all_atoms_apart() -> None:
+    """So the groups at the powers before and behind are those that either would have alone."""
+    one_smoothing = replace(QUICK, smoothings=(0.8,))
+    with Threads() as threads:
+        side = calibrate(four_categories().corpus, threads)[2].new_side
+        seeds = seed_side(side, 2, QUICK, (3, 1), threads)
+        together, *alone = (
+            group_side(side, seeds, VARIANTS[0], powers, one_smoothing, (3, 1), threads)
+            for powers in ([0.0, 2.0, -1.0, 0.5], [0.0, 2.0], [-1.0, 0.5])
+        )
+    np.testing.assert_array_equal(together, np.concatenate(alone))
 
 
 def test_a_side_without_documents_has_groups_of_nothing() -> None:
@@ -62,6 +75,6 @@ def test_a_side_without_documents_has_groups_of_nothing() -> None:
     side = prepared.side(NEW_SIDE, learned)
     with Threads() as threads:
         seeds = prepared.side_seeds(NEW_SIDE, learned, (1, 1), threads)
-        groups = group_side(side, seeds, VARIANTS[0], QUICK, (1, 1), threads)
+        groups = group_side(side, seeds, VARIANTS[0], list(QUICK.powers), QUICK, (1, 1), threads)
     assert side.documents.size == 0 == seeds.size
     assert groups.shape == (len(QUICK.smoothings) * len(QUICK.powers), 0)
