@@ -46,7 +46,6 @@ class Case:
     detail: tuple[str, ...] = ()  # words of a refusal and its reasons
     warnings: tuple[str, ...] = ()  # words of the warnings
     before: tuple[Sent, ...] = ()  # what was uploaded earlier
-    fault: str = ""  # why the service does not yet answer so
 
     def check(self, client: TestClient) -> None:
         """Upload, and hold what comes against what is right."""
