@@ -1,7 +1,8 @@
 """Documents: upload, read, correct, delete."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
@@ -14,6 +15,8 @@ from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session, sessionmaker
 
+from app.core.db import is_disk_full
+from app.core.disk import free_bytes
 from app.core.errors import (
     BodyTooLarge,
     CorpusInUse,
@@ -70,6 +73,10 @@ from app.uploads.store import Store
 
 router = APIRouter(prefix="/v1/corpora/{corpus_id}/documents", tags=["documents"])
 
+LOOK_BYTES = 2**24  # of an upload, between looks at how much room is left
+NO_ROOM = (
+    "the disk under the files of uploads is full (NEWFOUND_UPLOADS_FOLDER): upload less at once, or free some space"
+)
 MAX_PAGE_CHARACTERS = 2**22  # of texts; a page has at least one document
 
 RowNumber = TypeAdapter(tuple[int])
@@ -140,10 +147,10 @@ async def upload_documents(
     if once.key is None:  # else an earlier answer may say more than that the corpus is gone
         await intake.patiently(store.look)
     headers = request.headers
-    with SpooledTemporaryFile(max_size=IN_MEMORY, dir=str(settings.uploads)) as temporary:
+    with room_for_files(settings), SpooledTemporaryFile(max_size=IN_MEMORY, dir=str(settings.uploads)) as temporary:
         file = cast(BinaryIO, temporary)
         sent = headers.get("content-type", ""), headers.get("content-encoding", "")
-        spooled = await spool(request.stream(), *sent, file, settings.max_upload_bytes)
+        spooled = await spool(leaving_room(request.stream(), settings), *sent, file, settings.max_upload_bytes)
         once = replace(once, digest=digest_of(spooled, request))
         kept = await intake.patiently(partial(begin_upload, sessions, once))
         if kept is not None:
@@ -159,6 +166,27 @@ async def upload_documents(
             await intake.patiently(partial(withdraw_upload, sessions, once))
             raise
     return rendered(await intake.patiently(partial(end_upload, sessions, once, answer(HTTPStatus.OK, told))))
+
+
+@contextmanager
+def room_for_files(settings: Settings) -> Iterator[None]:
+    """Within this context a full disk under the files of uploads is a refusal. Raises StorageFull."""
+    try:
+        yield
+    except OSError as error:
+        if not is_disk_full(error):
+            raise
+        raise StorageFull(NO_ROOM) from error
+
+
+async def leaving_room(chunks: AsyncIterable[bytes], settings: Settings) -> AsyncIterator[bytes]:
+    """The chunks of an upload, as long as there is room for them. Raises StorageFull."""
+    n_bytes = 0
+    async for chunk in chunks:
+        if n_bytes % LOOK_BYTES + len(chunk) >= LOOK_BYTES and free_bytes(settings.uploads) < settings.min_free_bytes:
+            raise StorageFull(NO_ROOM)
+        n_bytes += len(chunk)
+        yield chunk
 
 
 def digest_of(spooled: Spooled, request: Request) -> str:

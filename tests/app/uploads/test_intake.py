@@ -1,5 +1,6 @@
 """Uploads over HTTP, on both databases: what is accepted, what is refused, and how it is told."""
 
+import errno
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -10,7 +11,9 @@ from starlette.testclient import TestClient
 from app.core import disk
 from app.core.db import Database
 from app.core.settings import Settings
+from app.http.routers import documents as documents_router
 from app.uploads import store
+from app.uploads.body import Writer
 from app.uploads.store import Store
 from tests.app.uploads.sending import BATCH, CSV, NDJSON, documents, lines, send
 
@@ -221,6 +224,23 @@ def test_an_upload_that_fills_the_disk_says_how_much_of_it_is_stored(
     assert (refused.status_code, refused.json()["type"]) == (507, "urn:newfound:problem:storage-full")
     assert refused.json()["accepted"] == BATCH
     assert client.get(corpus).json()["documents"] == BATCH
+
+
+def test_a_full_disk_under_the_files_of_uploads_is_a_507(
+    client: TestClient, corpus: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def put(_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Writer, "put", put)
+        refused = send(client, corpus, lines({"text": "a"}))
+    assert (refused.status_code, refused.json()["type"]) == (507, "urn:newfound:problem:storage-full")
+    assert "NEWFOUND_UPLOADS_FOLDER" in refused.json()["detail"]
+    monkeypatch.setattr(documents_router, "LOOK_BYTES", 10)
+    monkeypatch.setattr(documents_router, "free_bytes", lambda folder: 2**20)
+    assert send(client, corpus, lines({"text": "a"})).status_code == 507
+    assert client.get(corpus).json()["documents"] == 0
 
 
 def test_a_file_may_be_put_as_curl_does(client: TestClient, corpus: str) -> None:
