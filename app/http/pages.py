@@ -3,6 +3,7 @@
 import base64
 import binascii
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Annotated, Any, TypeVar
 
 from fastapi import Query
@@ -13,6 +14,7 @@ from app.core.errors import MalformedRequest
 from app.http.dependencies import ID_PATTERN
 
 PAGE, MAX_PAGE = 100, 1000
+MAX_PAGE_CHARACTERS = 2**22  # of texts
 
 Key = TypeVar("Key")
 Row = TypeVar("Row")
@@ -30,6 +32,11 @@ def page(rows: Sequence[Row], limit: int, key: Callable[[Row], Any]) -> tuple[Se
     """
     shown = rows[:limit]
     return shown, to_cursor(key(shown[-1])) if len(rows) > limit else None
+
+
+def fitting(n_characters: Sequence[int], limit: int) -> int:
+    """How many rows a page has whose texts are so long: not more than a limit of either, and at least one."""
+    return max(1, min(limit, sum(n <= MAX_PAGE_CHARACTERS for n in accumulate(n_characters))))
 
 
 def to_cursor(key: Any) -> str:

@@ -231,6 +231,7 @@ class DocumentOut(BaseModel):
     """The answer for one unlabeled document; if it has no category, with the reason."""
 
     key: str
+    text: str = Field(description="Empty if it has been erased.")
     category: int | None
     name: str | None
     known: bool | None
@@ -242,6 +243,9 @@ class DocumentOut(BaseModel):
     category_probability: float | None = Field(
         description="Of being of this category if the document is of a known one, or of a new one, as this category "
         "is: `probability` divided by `known_probability` or by one minus that, at most 1."
+    )
+    unsure: bool = Field(
+        description="The probability is below the threshold for known or for new categories, or there is no category."
     )
     runner_up: RunnerUp | None = Field(description="The second choice, never more probable than the first.")
     reason: str | None
@@ -261,12 +265,14 @@ class DocumentPage(BaseModel):
         documents=[
             {
                 "key": "paper-812",
+                "text": "Tokamak plasmas near the density limit",
                 "category": 6,
                 "name": "new 1",
                 "known": False,
                 "probability": 0.93,
                 "known_probability": 0.06,
                 "category_probability": 0.93 / (1 - 0.06),
+                "unsure": False,
                 "runner_up": {"category": 2, "name": "optics", "probability": 0.05},
                 "reason": None,
                 "stability": 0.95,
@@ -276,12 +282,14 @@ class DocumentPage(BaseModel):
             },
             {
                 "key": "paper-813",
+                "text": "",
                 "category": None,
                 "name": None,
                 "known": None,
                 "probability": None,
                 "known_probability": None,
                 "category_probability": None,
+                "unsure": True,
                 "runner_up": None,
                 "reason": "no word is left after applying the text options",
                 "stability": None,

@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
-from itertools import accumulate
 from tempfile import SpooledTemporaryFile
 from typing import Annotated, Any, BinaryIO, cast
 
@@ -50,7 +49,7 @@ from app.http.dependencies import (
     rendered,
 )
 from app.http.document_filters import Fields, field_conditions
-from app.http.pages import PAGE, Cursor, Limit, from_cursor, page
+from app.http.pages import PAGE, Cursor, Limit, fitting, from_cursor, page
 from app.schemas.documents import (
     MAX_CHANGES,
     ChangesOut,
@@ -77,7 +76,6 @@ LOOK_BYTES = 2**24  # of an upload, between looks at how much room is left
 NO_ROOM = (
     "the disk under the files of uploads is full (NEWFOUND_UPLOADS_FOLDER): upload less at once, or free some space"
 )
-MAX_PAGE_CHARACTERS = 2**22  # of texts; a page has at least one document
 
 RowNumber = TypeAdapter(tuple[int])
 DocumentKey = Annotated[
@@ -338,8 +336,8 @@ def list_documents(
     with readers.begin() as session:
         find_corpus(session, corpus_id)
         found = session.execute(query).all()
-        fitting = sum(n <= MAX_PAGE_CHARACTERS for n in accumulate(n_characters for _, n_characters in found))
-        shown, following = page(found, max(1, min(limit, fitting)), lambda row: (row[0],))
+        n_shown = fitting([n_characters for _, n_characters in found], limit)
+        shown, following = page(found, n_shown, lambda row: (row[0],))
         rows = session.scalars(select(Document).where(Document.id.in_([row[0] for row in shown])).order_by(Document.id))
         return CorpusDocumentPage(documents=[document_out(row) for row in rows], next=following)
 

@@ -44,7 +44,7 @@ def submit(client: TestClient, corpus_id: str, **settings: Any) -> Any:
     return client.post("/v1/jobs", json={"corpus_id": corpus_id, **settings})
 
 
-def pages(client: TestClient, path: str, name: str, **parameters: Any) -> list[Any]:
+def pages(client: TestClient, path: str, name: str, /, **parameters: Any) -> list[Any]:
     """The rows of all pages of a list; no page is empty but a lonely first one."""
     found: list[Any] = []
     cursor: str | None = None

@@ -106,12 +106,14 @@ def test_each_unlabeled_document_is_answered_once_in_order(client: TestClient, j
     assert [document["key"] for document in documents] == [f"document-{n}" for n in range(1, 6)]
     assert documents[0] == {
         "key": "document-1",
+        "text": "text 1",
         "category": 0,
         "name": "physics",
         "known": True,
         "probability": 0.75,
         "known_probability": 0.9,
         "category_probability": 0.75 / 0.9,
+        "unsure": False,
         "runner_up": {"category": 1, "name": "new-1", "probability": 0.25},
         "reason": None,
         "stability": None,
@@ -121,12 +123,14 @@ def test_each_unlabeled_document_is_answered_once_in_order(client: TestClient, j
     }
     assert documents[2] == {
         "key": "document-3",
+        "text": "text 3",
         "category": None,
         "name": None,
         "known": None,
         "probability": None,
         "known_probability": None,
         "category_probability": None,
+        "unsure": True,
         "runner_up": None,
         "reason": "no word is left after the text options",
         "stability": None,
@@ -189,6 +193,13 @@ def test_a_document_names_the_one_that_it_is_a_copy_of_on_another_page_too(
         ({"known": "true"}, [1, 4]),
         ({"known": "false"}, [2, 5]),
         ({"known": "true", "category": "1"}, []),
+        ({"name": "physics"}, [1, 4]),
+        ({"name": "nothing"}, []),
+        ({"unsure": "true"}, [3]),
+        ({"unsure": "false"}, [1, 2, 4, 5]),
+        ({"unsure": "true", "unsure_known": "0.8"}, [1, 3, 4]),
+        ({"unsure": "true", "unsure_new": "0.8"}, [2, 3, 5]),
+        ({"unsure": "false", "unsure_new": "0.8", "known": "false"}, []),
     ],
 )
 def test_documents_are_filtered(client: TestClient, job: str, parameters: dict[str, str], numbers: list[int]) -> None:

@@ -80,7 +80,7 @@ def test_a_field_without_a_value_is_a_422_that_names_it(client: TestClient, fill
 
 
 def test_a_page_of_long_texts_is_short(client: TestClient, corpus: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.http.routers.documents.MAX_PAGE_CHARACTERS", 4_500)
+    monkeypatch.setattr("app.http.pages.MAX_PAGE_CHARACTERS", 4_500)
     assert send(client, corpus, lines(*({"text": str(n) * 1_000} for n in range(9)))).json()["added"] == 9
     page = client.get(f"{corpus}/documents").json()
     assert len(page["documents"]) == 4
