@@ -216,10 +216,9 @@ def delete(session: Session, job_id: str) -> None:
     """
     lock(session, job_id)
     job = find_job(session, job_id)
-    for run, status in [
-        (Run(job_id), job.status),
-        *((Run(job_id, side.kind), side.status) for side in side_runs(session, job_id)),
-    ]:
+    # Locked too: a side run that somebody resumes meanwhile is seen, or finds its job gone.
+    sides = session.scalars(select(SideRun).where(SideRun.job_id == job_id).with_for_update()).all()
+    for run, status in [(Run(job_id), job.status), *((Run(job_id, side.kind), side.status) for side in sides)]:
         if status in UNFINISHED:
             raise JobNotFinished(f"{run} is {status}; cancel it first")
     job.deleted_at = session.scalar(select(now()))
