@@ -142,7 +142,6 @@ def extend(session: Session, job_id: str, sweeps: int) -> tuple[Job, list[int]]:
     units = select(Unit.id).where(Unit.job_id == job_id, Unit.kind.in_(SIDE_KINDS[SideKind.EXTENSION]))
     # Locked before the job, as everywhere; of two that extend at once the second waits here.
     session.execute(units.order_by(Unit.id).with_for_update())
-    lock(session, job_id)
     job = find_job(session, job_id)
     total = job.settings["sweeps"] + sweeps
     if total > MAX_SWEEPS:
