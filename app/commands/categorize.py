@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import re
 import sys
 import tempfile
 import uuid
@@ -26,6 +27,7 @@ READING = ("format", "text", "key", "charset", "delimiter", "header", "sheet")  
 LABELS = ("label", "unlabeled")
 SETTINGS = ("model", "seed", "sweeps", "chains")
 MOST_ROWS = 5  # that could not be used, which are shown
+PARAMETER = re.compile(rf"\b({'|'.join((*READING, *LABELS))})=")  # as the service speaks of options
 ABANDON_SECONDS = 10.0  # for each answer, once the command is interrupted
 LOOK_SECONDS = 0.5
 
@@ -125,7 +127,7 @@ class Categorization:
             try:
                 answers[str(path)] = self.client.upload(corpus_id, path, **options)
             except Refused as error:
-                raise CommandFailed(f"{path}: {error}") from error
+                raise CommandFailed(in_options(f"{path}: {error}{hint(error)}")) from error
             self.warn(path, answers[str(path)])
         return answers
 
@@ -146,9 +148,9 @@ class Categorization:
         self.submission = {**facts, **settings, "discover": parsed.discover, "idempotency_key": uuid.uuid4().hex}
         try:
             job = self.client.submit(corpus_id, **self.submission)
-        except Refused:
+        except Refused as error:
             self.submission = None
-            raise
+            raise CommandFailed(in_options(str(error))) from error
         for warning in job["warnings"]:
             say(f"warning: {warning}")
         return job
@@ -177,6 +179,16 @@ class Categorization:
                 job = self.client.submit(self.corpus_id, **self.submission)
                 self.client.cancel(job["id"])
                 say(f"job {job['id']} is cancelled")
+
+
+def hint(error: Refused) -> str:
+    """What to do about a file that lacks the column of labels which others have."""
+    return "\nA file without labels is given as --no-labels FILE" if "(label=" in str(error) else ""
+
+
+def in_options(text: str) -> str:
+    """A refusal with the options of this command in place of the service's parameters."""
+    return PARAMETER.sub(r"--\1 ", text.replace("discover=true", "--discover"))
 
 
 def show(report: Json, parsed: argparse.Namespace) -> None:

@@ -81,10 +81,11 @@ def test_wrong_arguments_end_with_2_before_anything_is_done(
 @pytest.mark.parametrize(
     ("content", "options", "told"),
     [
-        (OTHER_COLUMNS, [], "did you mean text=Inhalt and label=Kategorie?"),
+        (OTHER_COLUMNS, [], "did you mean --text Inhalt and --label Kategorie?"),
+        (LINES, ["--label", "Kategorie"], "A file without labels is given as --no-labels FILE"),
         (LINES, ["--charset", "klingon"], "klingon"),
         (LINES, ["--sheet", "2"], "sheet"),
-        (LINES, ["--label", ""], "say discover=true"),
+        (LINES, ["--label", ""], "say --discover for a job"),
         (LINES, ["--sweeps", "0"], "body.sweeps: Input should be greater than or equal to 1"),
         (LINES, ["--model", "oracle"], "body.model"),
         ("", [], "newfound: "),
