@@ -13,6 +13,7 @@ RUN /opt/newfound/bin/pip install --no-cache-dir --require-hashes --only-binary 
 COPY pyproject.toml README.md LICENSE ./
 COPY app ./app
 COPY migrations ./migrations
+COPY newfound_client ./newfound_client
 COPY sampler ./sampler
 COPY worker ./worker
 # pip and setuptools have done their work; what is not there cannot be misused.

@@ -1,4 +1,4 @@
-"""newfound serve | api | worker | compile | migrate | config: the service's processes, started from a shell."""
+"""newfound serve | api | worker | compile | migrate | config | categorize: what is started from a shell."""
 
 import argparse
 import importlib
@@ -15,6 +15,8 @@ from pathlib import Path
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
 
+from app.commands import CommandFailed
+from app.commands.arguments import add_arguments
 from app.core import presence
 from app.core.db import Database, connect
 from app.core.schema import SchemaError, check_schema, migrate
@@ -43,9 +45,10 @@ Preparation = Callable[[Settings], None]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit code."""
     parsed = make_parser().parse_args(arguments)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(level=parsed.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     logging.getLogger("alembic.runtime.plugins").setLevel(logging.WARNING)
-    os.umask(PRIVATE_UMASK)
+    if not parsed.is_client:
+        os.umask(PRIVATE_UMASK)
     try:
         settings = read_settings()
         for prepare_for in parsed.preparations:
@@ -53,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(parsed.run(settings, parsed))
     except WrongSetting as error:
         return refuse(str(error), WRONG_SETTING)
-    except (SchemaError, ApiEnded, AddressError, FolderInUse) as error:
+    except (SchemaError, ApiEnded, AddressError, FolderInUse, CommandFailed) as error:
         return refuse(str(error))
     except DBAPIError as error:
         if error.statement is not None and not isinstance(error, OperationalError | InterfaceError):
@@ -78,7 +81,7 @@ def make_parser() -> argparse.ArgumentParser:
 
     def add(name: str, run: Callable[..., int], help: str, *preparations: Preparation) -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=help)
-        command.set_defaults(run=run, preparations=preparations)
+        command.set_defaults(run=run, preparations=preparations, is_client=False, log_level=logging.INFO)
         return command
 
     everything = (prepare_data_folder, prepare_data, prepare_encodings, prepare_kernel_cache)
@@ -94,6 +97,9 @@ def make_parser() -> argparse.ArgumentParser:
     )
     add("migrate", migrate_database, "bring the database's schema up to date", prepare_data)
     add("config", config, "show every setting in force").add_argument("--json", action="store_true")
+    client = add("categorize", categorize, "categorize the documents of some files, and write the answers to a file")
+    client.set_defaults(is_client=True, log_level=logging.WARNING)
+    add_arguments(client)
     return parser
 
 
@@ -211,6 +217,13 @@ def config(settings: Settings, parsed: argparse.Namespace) -> int:
         for name, value, origin in shown:
             print(f"{name} = {value}  ({origin})")
     return 0
+
+
+def categorize(_: Settings, parsed: argparse.Namespace) -> int:
+    """Categorize the documents of some files."""
+    from app.commands import categorize as command  # takes a while, and no process of the service needs it
+
+    return command.run(parsed)
 
 
 if __name__ == "__main__":

@@ -9,14 +9,15 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-ROOMS = ("app", "worker", "sampler", "baselines", "migrations", "tests", "benchmarks")
+ROOMS = ("app", "worker", "sampler", "baselines", "newfound_client", "migrations", "tests", "benchmarks")
 
 # What each room may take from the others, by the beginning of the module's name.
 ALLOWED = {
-    "app": ("app", "migrations", "sampler.corpus", "sampler.hyperparameters", "sampler.text"),
+    "app": ("app", "newfound_client", "migrations", "sampler.corpus", "sampler.hyperparameters", "sampler.text"),
     "worker": ("worker", "app.core", "app.broker", "sampler", "baselines"),
     "sampler": ("sampler",),
     "baselines": ("baselines", "sampler"),
+    "newfound_client": ("newfound_client",),
     "migrations": ("migrations", "app.core.tables"),
 }
 
@@ -115,6 +116,7 @@ APP_PARTS = {
     "app.forecasts": ("app.core", "app.schemas", "app.forecasts", "sampler"),
     "app.processes": ("app.core", "app.processes"),
     "app.http": ("app.core", "app.broker", "app.schemas", "app.uploads", "app.forecasts", "app.http", "sampler"),
+    "app.commands": ("app.core", "app.processes", "app.commands", "newfound_client"),
     "app": ("app",),  # the command line, which starts the worker by name
 }
 

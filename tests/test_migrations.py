@@ -34,6 +34,7 @@ NEW_TABLES = (
     "audits",
     "topics",
     "side_runs",
+    "job_tags",
 )
 # What revisions add to rows that are there: the job was concluded, so its results are the first edition.
 ADDED = {
@@ -145,7 +146,7 @@ def test_rows_survive_the_way_up_and_down_and_up_again(database_url: str) -> Non
     assert [(batch["n_texts"], batch["n_copies"]) for batch in second.pop("text_batches")] == [(1, 0)]
     assert all(second.pop(name) == [] for name in NEW_TABLES)
     with_added = {name: [{**row, **ADDED.get(name, {})} for row in rows] for name, rows in first.items()}
-    assert second == {**with_added, "alembic_version": [{"version_num": "0008"}]}
+    assert second == {**with_added, "alembic_version": [{"version_num": "0009"}]}
     with database.sessions.begin() as session:
         session.execute(text("INSERT INTO workers (name, seen_at) VALUES ('worker-1', 5)"))
         session.execute(
@@ -225,6 +226,23 @@ def test_of_a_corrected_document_the_current_row_goes_the_way_down(migrated: db.
     left = contents(migrated)
     assert [row["text"] for row in left["documents"]] == ["corrected"]
     assert left["answers"] == []
+
+
+def test_deleted_jobs_go_the_way_down_and_the_others_stay(migrated: db.Database) -> None:
+    add_rows(migrated)
+    with migrated.sessions.begin() as session:
+        session.execute(text("UPDATE jobs SET name = 'n', name_folded = 'n', note = 'note'"))
+        columns = "id, corpus_id, corpus_version, settings, status, created_at, deleted_at"
+        values = "'c0a1d7c2-1f6e-4a38-8f0b-6f2f4f1f7e15', corpus_id, 1, '{}', 'cancelled', 2, 3"
+        session.execute(text(f"INSERT INTO jobs ({columns}) SELECT {values} FROM jobs"))
+        session.execute(text("INSERT INTO job_tags SELECT id, 0, 'T', 't' FROM jobs"))
+    before = contents(migrated)
+    migrate_down(migrated, "0008")
+    left = contents(migrated)
+    added = ("name", "name_folded", "note", "deleted_at")
+    [kept] = [row for row in before["jobs"] if "deleted_at" not in row]
+    assert left["jobs"] == [{name: value for name, value in kept.items() if name not in added}]
+    assert "job_tags" not in left
 
 
 def add_encoding(database: db.Database, number: int, data: bytes, corpus: Corpus) -> None:

@@ -95,6 +95,10 @@ class JobFinished(ServiceError):
     """The job has already ended, so it can no longer be cancelled."""
 
 
+class JobNotFinished(ServiceError):
+    """The job, its extension or its power test has not ended, so it cannot be deleted."""
+
+
 class JobNotPausable(ServiceError):
     """Only a queued or running job can be paused."""
 

@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 
 from app.core.db import now, upsert
 from app.core.errors import IdempotencyKeyReused, ResourceDeleted
-from app.core.tables import IdempotentRequest, Job, is_visible
+from app.core.tables import IdempotentRequest, Job, is_visible, is_visible_job
 
 KEPT_SECONDS = 86_400.0
 MAX_FORGOTTEN = 100  # rows: a request that happens to come by does not do the work of a day
@@ -110,9 +110,7 @@ def check_resource(session: Session, path: str) -> None:
     if found is None:
         return
     kind, id_ = found.groups()
-    there = (
-        is_visible(id_) if kind == "corpora" else select(Job).where(Job.id == id_, is_visible(Job.corpus_id)).exists()
-    )
+    there = is_visible(id_) if kind == "corpora" else select(Job).where(Job.id == id_, is_visible_job()).exists()
     if not session.scalar(select(there)):
         name = "corpus" if kind == "corpora" else "job"
         raise ResourceDeleted(f"{name} {id_} has been deleted since; use a new key for a new request")

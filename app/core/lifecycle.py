@@ -29,6 +29,7 @@ from app.core.errors import (
     CorpusNotFound,
     JobFinished,
     JobNotExtendable,
+    JobNotFinished,
     JobNotFound,
     JobNotPausable,
     JobNotResumable,
@@ -38,7 +39,7 @@ from app.core.errors import (
 from app.core.kinds import MODELS, SIDE_KINDS, SideKind, UnitKind
 from app.core.leases import CALL_SECONDS, end_run
 from app.core.runs import LIVE, Run, change
-from app.core.tables import MAX_SWEEPS, Corpus, Document, Encoding, Job, SideRun, Unit, is_part_of, is_visible
+from app.core.tables import MAX_SWEEPS, Corpus, Document, Encoding, Job, SideRun, Unit, is_part_of, is_visible_job
 
 MIN_KNOWN = 2  # categories that a job must know for that: hide the only one, and nothing says how fine to be
 UNFINISHED = (*LIVE, "paused")
@@ -179,8 +180,7 @@ def begin_power_test(session: Session, job_id: str) -> tuple[Job, list[int]]:
     to labels and settings: no extension undoes it. Raises JobNotFound, or JobNotTestable for a job that has not
     succeeded, has another model or knows too little.
     """
-    # Locked, so that of two who ask at once the second sees what the first one did.
-    session.execute(select(Job.id).where(Job.id == job_id).with_for_update())
+    lock(session, job_id)
     job = find_job(session, job_id)
     if not MODELS[job.settings["model"]].has_power_test:
         raise JobNotTestable(f"job {job_id} has the model {job.settings['model']}, which has no power test")
@@ -206,6 +206,26 @@ def begin_power_test(session: Session, job_id: str) -> tuple[Job, list[int]]:
         session.flush()
         return job, [unit.id]
     return resume(session, Run(job_id, SideKind.POWER_TEST)) if side.status in RESUMABLE else (job, [])
+
+
+def delete(session: Session, job_id: str) -> None:
+    """Delete a job that has ended, with its side runs: it is gone for all, and its rows are removed later.
+
+    Raises JobNotFound, or JobNotFinished while it or a side run is queued, running or paused.
+    """
+    lock(session, job_id)
+    job = find_job(session, job_id)
+    # Locked too: a side run that somebody resumes meanwhile is seen, or finds its job gone.
+    sides = session.scalars(select(SideRun).where(SideRun.job_id == job_id).with_for_update()).all()
+    for run, status in [(Run(job_id), job.status), *((Run(job_id, side.kind), side.status) for side in sides)]:
+        if status in UNFINISHED:
+            raise JobNotFinished(f"{run} is {status}; cancel it first")
+    job.deleted_at = session.scalar(select(now()))
+
+
+def lock(session: Session, job_id: str) -> None:
+    """Lock a job's row, so that of two who ask at once the second sees what the first one did."""
+    session.execute(select(Job.id).where(Job.id == job_id).with_for_update())
 
 
 def find_run(session: Session, run: Run) -> tuple[Job, str]:
@@ -237,8 +257,8 @@ def erased_texts(session: Session, job: Job) -> str | None:
 
 
 def find_job(session: Session, job_id: str) -> Job:
-    """The job as it is now. Raises JobNotFound, also if its corpus has been deleted."""
-    visible = select(Job).where(Job.id == job_id, is_visible(Job.corpus_id))
+    """The job as it is now. Raises JobNotFound, also if it or its corpus has been deleted."""
+    visible = select(Job).where(Job.id == job_id, is_visible_job())
     job = session.scalar(visible.execution_options(populate_existing=True))
     if job is None:
         raise JobNotFound(f"there is no job {job_id}")

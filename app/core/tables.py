@@ -29,6 +29,7 @@ from app.core.db import now
 
 MAX_NAME = 200  # characters of a corpus name or a label
 MAX_KEY = 500  # characters
+MAX_TAG = 100  # characters
 MAX_SWEEPS = 1_000_000  # of a chain
 
 # SQLite numbers rows by itself only in a column of type INTEGER, which holds 64 bits there.
@@ -85,6 +86,7 @@ def is_visible(corpus_id: Any) -> ColumnElement[bool]:
 
 IS_EMPTY = text("text = ''")  # of a document, in the letters that its index has
 IS_ERASED = text("erased")
+IS_DELETED = text("deleted_at IS NOT NULL")  # of a job
 FOREVER = 2**31 - 1  # a version that no corpus comes to
 
 
@@ -201,8 +203,33 @@ class Job(Base):
     claimed_at: Mapped[float | None]  # when a worker last turned to one of its units
     edition: Mapped[int] = mapped_column(default=0, server_default="0")  # of the results that are read; 0: none
     warnings: Mapped[list[Any] | None] = mapped_column(JSON(none_as_null=True))  # sentences, told when it was submitted
+    name: Mapped[str | None] = mapped_column(String(MAX_NAME))
+    name_folded: Mapped[str | None]  # as it is searched: SQLite itself knows upper and lower case of ASCII alone
+    note: Mapped[str | None]
+    deleted_at: Mapped[float | None]  # since then nobody sees it, while its rows are taken out a few at a time
 
-    __table_args__ = (Index(None, "created_at", "id"),)
+    __table_args__ = (
+        Index(None, "created_at", "id"),
+        Index("ix_jobs_deleted", "deleted_at", sqlite_where=IS_DELETED, postgresql_where=IS_DELETED),
+    )
+
+
+def is_visible_job() -> ColumnElement[bool]:
+    """The condition, in SQL, that nobody has deleted a job or its corpus."""
+    return and_(Job.deleted_at.is_(None), is_visible(Job.corpus_id))
+
+
+class JobTag(Base):
+    """A tag that somebody gave to a job."""
+
+    __tablename__ = "job_tags"
+
+    job_id: Mapped[str] = parent("jobs.id", primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)  # from 0, in the order that was given
+    tag: Mapped[str] = mapped_column(String(MAX_TAG))
+    folded: Mapped[str]  # as it is searched
+
+    __table_args__ = (Index(None, "folded", "job_id"),)
 
 
 class SideRun(Base):

@@ -24,6 +24,7 @@ from app.core.idempotency import Answer, Once
 from app.core.settings import Settings
 from app.core.tables import Corpus
 from app.schemas.common import CORPUS_ID, JOB_ID
+from app.uploads.removal import Removal
 
 ID_PATTERN = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
 
@@ -121,6 +122,12 @@ def rendered(answer: Answer) -> Response:
 def address(settings: Settings, path: str) -> str:
     """The address of a path of this service, as its clients see it: a proxy may put the service below a root path."""
     return settings.root_path + path
+
+
+def removal(request: Request) -> Removal:
+    """Who takes out what has been deleted."""
+    found: Removal = request.app.state.removal
+    return found
 
 
 def find_corpus(session: Session, corpus_id: str) -> Corpus:

@@ -22,6 +22,7 @@ from app.forecasts.completion import Run, UnitState
 from app.forecasts.forecast import REFERENCE, Sizes, Work, encode_share, forecast
 from app.http.condition import unattended, why_jobs_wait
 from app.http.dependencies import address
+from app.http.job_facts import tags_of
 from app.http.progress import first_stage
 from app.schemas.jobs import JobBasics, JobSummary, SummaryLinks, SummaryProgress
 
@@ -56,11 +57,13 @@ def summaries(session: Session, jobs: Sequence[Row[Any]], settings: Settings) ->
     at = session.scalar(select(now())) or 0.0
     waiting = unattended(session, {job.id for job in jobs if job.status in LIVE})
     notes = dict.fromkeys(waiting, why_jobs_wait(session, settings) if waiting else None)
-    states = states_of(session, [job.id for job in jobs])
+    job_ids = [job.id for job in jobs]
+    states, tags = states_of(session, job_ids), tags_of(session, job_ids)
     sizes = sizes_by_encoding(session, {job.encoding_id for job in jobs if job.encoding_id is not None})
     return [
         JobSummary(
             **{column.key: getattr(job, column.key) for column in COLUMNS},
+            tags=tags.get(job.id, []),
             **{name: job.settings[name] for name in OF_SETTINGS},
             progress=progress(job, states[job.id], sizes.get(job.encoding_id, REFERENCE), at, notes.get(job.id)),
             links=SummaryLinks(self=address(settings, f"/v1/jobs/{job.id}")),

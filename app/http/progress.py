@@ -22,6 +22,7 @@ from app.forecasts.limits import live_jobs
 from app.forecasts.pace import Paces, Shown, expected_paces, shown_by_jobs
 from app.http.condition import unattended, why_jobs_wait
 from app.http.dependencies import address
+from app.http.job_facts import tags_of
 from app.schemas.jobs import ChainProgress, ForecastOut, JobBasics, JobOut, Links, Progress, SideRunOut, TextsOut
 
 
@@ -92,6 +93,7 @@ def job_out(session: Session, job: Job, around: Situation, note: str | None, set
     return JobOut.model_validate(
         {
             **{name: getattr(job, name) for name in JobBasics.model_fields},
+            "tags": tags_of(session, [job.id]).get(job.id, []),
             "settings": job.settings,
             "texts": texts_out(session, job),
             "warnings": job.warnings or [],

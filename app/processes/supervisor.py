@@ -21,6 +21,7 @@ from app.processes.address import check_address, listens
 logger = logging.getLogger(__name__)
 
 API = "api"
+ROOT = Path(__file__).resolve().parents[2]  # where this process has its code from
 STOP_SECONDS = 20.0  # for a worker to end its sweep and save; then it is killed
 POLL_SECONDS = 0.2
 STEADY_SECONDS = 10.0  # a child that lived for so long is no quick end
@@ -182,15 +183,21 @@ def told(code: int) -> str:
 
 
 def environment(settings: Settings) -> dict[str, str]:
-    """The children's environment: these settings and no others, and one thread a process for linear algebra."""
+    """The children's environment: these settings and no others, and one thread a process for linear algebra.
+
+    They run the code that this process runs: Python's `-m` would first look for a package `app` in the folder that
+    somebody happens to work in.
+    """
     values = settings.model_dump(mode="json", exclude_none=True)
     ours = {
         f"{PREFIX}{name.upper()}": value if isinstance(value, str) else json.dumps(value)
         for name, value in values.items()
     }
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
+    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+    code = {"PYTHONSAFEPATH": "1", "PYTHONPATH": path}
     others = {name: value for name, value in os.environ.items() if not name.upper().startswith(PREFIX)}
-    return others | threads | ours
+    return others | threads | code | ours
 
 
 def end_with_parent(parent: int, number: signal.Signals = signal.SIGTERM) -> None:

@@ -7,6 +7,7 @@ from pydantic import Field, computed_field, model_validator
 from app.core.kinds import DEFAULT_MODEL, MODELS, Model
 from app.core.tables import MAX_SWEEPS
 from app.schemas.common import CORPUS_ID, RequestBody, request_example
+from app.schemas.job_facts import JobFacts
 from app.schemas.text import TextIn
 from sampler.hyperparameters import (
     CALIBRATED_LIMITS,
@@ -191,11 +192,13 @@ class SettingsOut(SettingsIn):
     hyperparameters: HyperparametersOut | None = Field(default=None, description="For lbpl-ntm only.")
 
 
-class JobIn(SettingsIn):
+class JobIn(SettingsIn, JobFacts):
     """A job to be queued; everything but the corpus has a default."""
 
     model_config = request_example(
         corpus_id=CORPUS_ID,
+        name="Tickets of autumn",
+        tags=["tickets"],
         text={"stop_words": "en", "extra_stop_words": ["abstract"], "min_word_length": 3, "min_document_frequency": 5},
         model=Model.LBPL_NTM,
         kernel="blocked",
@@ -216,7 +219,7 @@ class JobIn(SettingsIn):
 
     def settings(self) -> dict[str, Any]:
         """The settings that go with the model in full, as a job keeps them."""
-        return self.model_dump(exclude={"corpus_id", "discover"}, exclude_none=True)
+        return self.model_dump(exclude={"corpus_id", "discover", *JobFacts.model_fields}, exclude_none=True)
 
 
 class ExtensionIn(RequestBody):

@@ -102,6 +102,9 @@ JOB: dict[str, Any] = {
     "corpus_version": 3,
     "status": "running",
     "error": None,
+    "name": "Tickets of autumn",
+    "tags": ["tickets"],
+    "note": "With the labels of November.",
     "created_at": "2026-11-27T23:31:02.480000Z",
     "started_at": "2026-11-27T23:31:02.910000Z",
     "finished_at": None,
@@ -164,6 +167,8 @@ class JobBasics(BaseModel):
     corpus_version: int
     status: Status
     error: str | None
+    name: str | None
+    note: str | None
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
@@ -174,6 +179,7 @@ class JobOut(JobBasics):
 
     model_config = example(**JOB)
 
+    tags: list[str]
     settings: SettingsOut
     texts: TextsOut | None = Field(description="Null until the corpus is encoded.")
     warnings: list[str] = Field(description="What was probably wrong with the labels when the job was submitted.")
@@ -202,6 +208,7 @@ class SummaryLinks(BaseModel):
 
 SUMMARY: dict[str, Any] = {
     **{name: JOB[name] for name in JobBasics.model_fields},
+    "tags": JOB["tags"],
     **{name: JOB["settings"][name] for name in ("model", "sweeps", "burn_in", "chains", "seed")},
     "progress": {name: JOB["progress"][name] for name in SummaryProgress.model_fields},
     "links": {"self": JOB["links"]["self"]},
@@ -211,6 +218,7 @@ SUMMARY: dict[str, Any] = {
 class JobSummary(JobBasics):
     """A job in a list, without its full settings and without its chains."""
 
+    tags: list[str]
     model: ModelName
     sweeps: int = Field(description="Of each chain.")
     burn_in: int

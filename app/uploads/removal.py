@@ -1,7 +1,7 @@
-"""Corpora that have been deleted: their rows are taken out a few at a time, so that other writers get their turn.
+"""Deleted corpora and jobs: their rows are taken out a few at a time, so that other writers get their turn.
 
-A deletion marks the corpus, which hides it and its jobs; what is marked is taken out by a thread of the API, or by
-that of the next one should it be killed. Several may be at one corpus: each finds less to do.
+A deletion marks the corpus, which hides it and its jobs, or a single job; what is marked is taken out by a thread of
+the API, or by that of the next one should it be killed. Several may be at the same one: each finds less to do.
 
 Children go before their parents, so that no ON DELETE CASCADE has much to do. Units go first of all: a leg that still
 winds down has lost its lease then, and writes no more rows.
@@ -17,10 +17,11 @@ from sqlalchemy import ColumnElement, ForeignKey, FromClause, Select, Table, del
 from sqlalchemy.orm import Session
 
 from app.core.db import AWAY, Database
-from app.core.tables import Base, Corpus
+from app.core.tables import Base, Corpus, Job
 
 logger = logging.getLogger(__name__)
 
+ROOTS: tuple[type[Corpus | Job], ...] = (Corpus, Job)  # what can be deleted
 FIRST = ("checkpoints", "units")
 FEW, MANY = 4, 2_000  # rows a transaction, at first and at most
 SHORT, LONG = 0.02, 0.05  # seconds: transactions between these are of the right size
@@ -36,7 +37,7 @@ class Removal:
         self.leaving = Event()
 
     def wake(self) -> None:
-        """Look for deleted corpora; to be called at the start and whenever one has been marked."""
+        """Look for what has been deleted; to be called at the start and whenever one has been marked."""
         self.thread.submit(self.run)
 
     def stop(self) -> None:
@@ -45,15 +46,14 @@ class Removal:
         self.thread.shutdown(cancel_futures=True)
 
     def run(self) -> None:
-        """Take out all deleted corpora, waiting for a database that is away."""
+        """Take out all that has been deleted, waiting for a database that is away."""
         while not self.leaving.is_set():
             try:
-                with self.database.readers.begin() as session:
-                    marked = session.scalars(select(Corpus.id).where(Corpus.deleted_at.is_not(None))).all()
+                marked = self.marked()
                 if not marked:
                     return
-                for corpus_id in marked:
-                    self.remove(corpus_id)
+                for root, id_ in marked:
+                    self.remove(root, id_)
             except AWAY as error:
                 logger.warning("a deletion waits for the database: %s", str(error).partition("\n")[0])
                 self.leaving.wait(WAIT_SECONDS)
@@ -61,20 +61,29 @@ class Removal:
                 logger.exception("a deletion failed; it is retried when the API starts, or with the next deletion")
                 return
 
-    def remove(self, corpus_id: str) -> None:
-        """Take out a corpus and all that hangs on it, until the API is to end."""
-        for table in tables():
+    def marked(self) -> list[tuple[type[Corpus | Job], str]]:
+        """What has been deleted and has rows; corpora come first, since their jobs go with them."""
+        with self.database.readers.begin() as session:
+            return [
+                (root, id_)
+                for root in ROOTS
+                for id_ in session.scalars(select(root.id).where(root.deleted_at.is_not(None)))
+            ]
+
+    def remove(self, root: type[Corpus | Job], root_id: str) -> None:
+        """Take out a corpus or a job and all that hangs on it, until the API is to end."""
+        for table in tables(root.__table__):
             key = parent_key(table)
             with self.database.readers.begin() as session:
-                parents = session.scalars(ids(key.column.table, corpus_id)).all()
+                parents = session.scalars(ids(key.column.table, root.__table__, root_id)).all()
             size = FEW
             for parent_id in parents:
                 size = self.clear(table, key.parent, parent_id, size)
         if not self.leaving.is_set():
             with self.database.sessions.begin() as session:
                 plan_anew(session)
-                session.execute(delete(Corpus).where(Corpus.id == corpus_id))
-            logger.info("corpus %s and everything that belonged to it are removed", corpus_id)
+                session.execute(delete(root).where(root.id == root_id))
+            logger.info("%s %s and everything that belonged to it are removed", root.__name__.lower(), root_id)
 
     def clear(self, table: Table, parent: ColumnElement[Any], parent_id: Any, size: int) -> int:
         """Delete the rows of a table under one parent, `size` of them at first; returns what proved to be a good size.
@@ -104,10 +113,18 @@ class Removal:
         return size
 
 
-def tables() -> list[Table]:
-    """All tables that hang on a corpus, children before parents."""
-    found = [table for table in reversed(Base.metadata.sorted_tables) if cascades(table)]
+def tables(root: FromClause = Corpus.__table__) -> list[Table]:
+    """All tables whose rows are found from a row of `root`, children before parents."""
+    found = [table for table in reversed(Base.metadata.sorted_tables) if hangs_on(table, root)]
     return sorted(found, key=lambda table: FIRST.index(table.name) if table.name in FIRST else len(FIRST))
+
+
+def hangs_on(table: FromClause, root: FromClause) -> bool:
+    """Whether a table's rows are found from a row of `root`, over any number of parents."""
+    if not cascades(table):
+        return False
+    above = parent_key(table).column.table
+    return above is root or hangs_on(above, root)
 
 
 def cascades(table: FromClause) -> list[ForeignKey]:
@@ -116,16 +133,16 @@ def cascades(table: FromClause) -> list[ForeignKey]:
 
 
 def parent_key(table: FromClause) -> ForeignKey:
-    """The key by which a table's rows are found from a corpus: the first one, which begins an index."""
+    """The key by which a table's rows are found from their root: the first one, which begins an index."""
     return cascades(table)[0]
 
 
-def ids(table: FromClause, corpus_id: str) -> Select[Any]:
-    """The ids of a table's rows that hang on a corpus, or are it."""
-    if table is Corpus.__table__:
-        return select(Corpus.id).where(Corpus.id == corpus_id)
+def ids(table: FromClause, root: FromClause, root_id: str) -> Select[Any]:
+    """The ids of a table's rows that hang on a row of `root`, or are it."""
+    if table is root:
+        return select(root.c.id).where(root.c.id == root_id)
     key = parent_key(table)
-    return select(table.c.id).where(key.parent.in_(ids(key.column.table, corpus_id)))
+    return select(table.c.id).where(key.parent.in_(ids(key.column.table, root, root_id)))
 
 
 def fitting(size: int, seconds: float) -> int:

@@ -110,8 +110,8 @@ def add_draws(database: Database, job_id: str, chains: int, sweeps: int) -> None
         )
 
 
-def add_results(database: Database, job_id: str) -> None:
-    """Two categories, one known and one new, and an answer for each document: known, new, none in turn."""
+def add_results(database: Database, job_id: str, corpus_id: str = CORPUS) -> None:
+    """Two categories, one known and one new, and an answer for each unlabeled document: known, new, none in turn."""
     with database.sessions.begin() as session:
         session.execute(update(Job).where(Job.id == job_id).values(edition=1))
         for index, (name, known) in enumerate((("physics", True), ("new-1", False))):
@@ -135,7 +135,7 @@ def add_results(database: Database, job_id: str) -> None:
             )
         )
         session.flush()
-        documents = session.query(Document).filter_by(corpus_id=CORPUS).order_by(Document.id)
+        documents = session.query(Document).filter_by(corpus_id=corpus_id, label=None).order_by(Document.id)
         for n, document in enumerate(documents):
             category = (0, 1, None)[n % 3]
             session.add(

@@ -29,6 +29,7 @@ from app.http.dependencies import (
     answer,
     find_corpus,
     problems,
+    removal,
     rendered,
 )
 from app.http.pages import PAGE, Cursor, Limit, NewestFirst, from_cursor, page
@@ -36,15 +37,8 @@ from app.schemas.common import CorpusCounts, CorpusDetail, CorpusIn, CorpusOut, 
 from app.uploads import corpus_counts
 from app.uploads.corpus_counts import KnownCounts
 from app.uploads.label_guards import label_warnings
-from app.uploads.removal import Removal
 
 router = APIRouter(prefix="/v1/corpora", tags=["corpora"])
-
-
-def removal(request: Request) -> Removal:
-    """Who takes out what has been deleted."""
-    found: Removal = request.app.state.removal
-    return found
 
 
 def known_counts(request: Request) -> KnownCounts:

@@ -1,11 +1,11 @@
-"""Jobs: submit, follow, cancel, pause, resume, extend."""
+"""Jobs: submit, follow, name, cancel, pause, resume, extend, delete."""
 
 from http import HTTPStatus
 from typing import Annotated
 
 from anyio import CapacityLimiter, to_thread
 from anyio.lowlevel import RunVar
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 from sqlalchemy import tuple_
 from sqlalchemy.orm import Session, sessionmaker
 from starlette.concurrency import run_in_threadpool
@@ -18,6 +18,7 @@ from app.core.errors import (
     IdempotencyKeyReused,
     JobFinished,
     JobNotExtendable,
+    JobNotFinished,
     JobNotFound,
     JobNotPausable,
     JobNotResumable,
@@ -32,7 +33,7 @@ from app.core.idempotency import Answer, Once
 from app.core.kinds import SIDE_KINDS, SideKind
 from app.core.runs import LIVE, Run
 from app.core.settings import Settings
-from app.core.tables import Job, is_visible
+from app.core.tables import Job, is_visible_job
 from app.forecasts.corpus_sample import check_usable, read_sample
 from app.forecasts.corpus_sizes import expected_sizes, sizes_of
 from app.forecasts.forecast import forecast
@@ -50,12 +51,15 @@ from app.http.dependencies import (
     check_corpus_id,
     find_corpus,
     problems,
+    removal,
     rendered,
 )
+from app.http.job_facts import fact_conditions, write_facts
 from app.http.job_list import summaries, summary_query
 from app.http.pages import PAGE, Cursor, Limit, NewestFirst, from_cursor, page
 from app.http.progress import describe
-from app.schemas.common import CORPUS_ID, Status
+from app.schemas.common import CORPUS_ID, Name, Status
+from app.schemas.job_facts import MAX_TAGS, JobChange, Tag
 from app.schemas.job_settings import ExtensionIn, JobIn
 from app.schemas.jobs import JobOut, JobPage
 from app.uploads.corpus_counts import count_labels
@@ -135,6 +139,7 @@ def submit(body: JobIn, once: Once, sessions: sessionmaker[Session], settings: S
         kept = once.begin(session)
         if kept is None:
             job, unit_ids = lifecycle.submit(session, body.corpus_id, body.settings(), warnings)
+            write_facts(session, job, body)
             check_room(session, settings)
             [told] = describe(session, [job], settings)
             made = answer(HTTPStatus.ACCEPTED, told, Location=told.links.self, Retry_After=POLL_SECONDS)
@@ -165,12 +170,27 @@ def list_jobs(
     corpus_id: Annotated[
         str | None, Query(pattern=ID_PATTERN, description="Only jobs over this corpus.", examples=[CORPUS_ID])
     ] = None,
+    name: Annotated[
+        Name | None,
+        Query(
+            description="Only jobs whose name contains this, in upper or lower case.",
+            examples=["tickets"],
+        ),
+    ] = None,
+    tag: Annotated[
+        list[Tag],
+        Query(
+            max_length=MAX_TAGS,
+            description="Only jobs with this tag, in upper or lower case; given several times, with all of them.",
+            examples=[["tickets"]],
+        ),
+    ] = [],  # noqa: B006 (FastAPI makes one for each request)
     cursor: Cursor = None,
     limit: Limit = PAGE,
 ) -> JobPage:
     """List the jobs in short form, newest first; the address of each has its full settings and its chains."""
     after = from_cursor(cursor, NewestFirst)
-    query = summary_query().where(is_visible(Job.corpus_id))
+    query = summary_query().where(is_visible_job(), *fact_conditions(name, tag))
     query = query.order_by(Job.created_at.desc(), Job.id.desc()).limit(limit + 1)
     if status is not None:
         query = query.where(Job.status == status)
@@ -198,6 +218,39 @@ def get_job(job_id: JobId, readers: Readers, settings: ServiceSettings, response
     if any(run is not None and run.status in LIVE for run in (told, told.extension, told.power_test)):
         response.headers["Retry-After"] = POLL_SECONDS
     return told
+
+
+@router.patch(
+    "/{job_id}",
+    operation_id="change_job",
+    summary="Name a job",
+    responses=problems(JobNotFound, BodyTooLarge, MalformedRequest),
+    max_body_size=MAX_BODY_BYTES,
+)
+def change_job(job_id: JobId, body: JobChange, sessions: Sessions, settings: ServiceSettings) -> JobOut:
+    """Give a job another name, other tags or another note; what is not given stays."""
+    with sessions.begin() as session:
+        job = lifecycle.find_job(session, job_id)
+        write_facts(session, job, body)
+        [told] = describe(session, [job], settings)
+    return told
+
+
+@router.delete(
+    "/{job_id}",
+    operation_id="delete_job",
+    summary="Delete a job",
+    status_code=HTTPStatus.NO_CONTENT,
+    responses=problems(JobNotFound, JobNotFinished),
+)
+def delete_job(job_id: JobId, request: Request, sessions: Sessions) -> None:
+    """Delete a job with its results; refused while it, its extension or its power test has not ended.
+
+    It is gone for all clients at once. Its rows are removed afterwards, a few at a time. The corpus stays.
+    """
+    with sessions.begin() as session:
+        lifecycle.delete(session, job_id)
+    removal(request).wake()
 
 
 @router.post(

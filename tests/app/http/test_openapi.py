@@ -54,6 +54,8 @@ OPERATIONS = {
     "submit_job": ("post", "/v1/jobs"),
     "list_jobs": ("get", "/v1/jobs"),
     "get_job": ("get", "/v1/jobs/{job_id}"),
+    "change_job": ("patch", "/v1/jobs/{job_id}"),
+    "delete_job": ("delete", "/v1/jobs/{job_id}"),
     "cancel_job": ("post", "/v1/jobs/{job_id}/cancel"),
     "pause_job": ("post", "/v1/jobs/{job_id}/pause"),
     "resume_job": ("post", "/v1/jobs/{job_id}/resume"),

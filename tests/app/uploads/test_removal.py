@@ -1,4 +1,4 @@
-"""Deleted corpora: gone at once for all who ask, and row by row from the database, on both."""
+"""Deleted corpora and jobs: gone at once for all who ask, and row by row from the database, on both."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -8,7 +8,7 @@ from sqlalchemy import event, func, insert, select, update
 from sqlalchemy.exc import OperationalError
 from starlette.testclient import TestClient
 
-from app.core import db
+from app.core import db, lifecycle
 from app.core.db import Database, now
 from app.core.settings import Settings
 from app.core.tables import (
@@ -21,6 +21,7 @@ from app.core.tables import (
     Document,
     EncodingPart,
     Job,
+    JobTag,
     PowerStep,
     SideRun,
     TextBatch,
@@ -53,6 +54,7 @@ def fill(database: Database) -> str:
             [
                 AtomRun(corpus_id=CORPUS, words_digest="d", options="{}", number=0, data=b""),
                 Audit(job_id=job_id, document_id=document_id, category=0, probability=0.1),
+                JobTag(job_id=job_id, number=0, tag="T", folded="t"),
                 CalibrationStep(job_id=job_id, number=0, data=b""),
                 PowerStep(job_id=job_id, number=0, data={}),
                 SideRun(job_id=job_id, kind="power", status="succeeded"),
@@ -79,6 +81,10 @@ def counted(database: Database) -> dict[str, int]:
         return {**every, "corpora": session.scalar(select(func.count()).select_from(Corpus))}
 
 
+OF_JOBS = {
+    "answers", "audits", "calibration_steps", "categories", "checkpoints", "draws", "job_tags", "power_steps",
+    "side_runs", "summaries", "topics", "units",
+}  # fmt: skip
 LEFT = {"corpora": 1, "documents": 5}  # of the other corpus
 
 
@@ -100,6 +106,7 @@ def few_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_table_that_hangs_on_a_corpus_is_known_children_first() -> None:
     names = [table.name for table in removal.tables()]
+    assert [table for table in names if table in OF_JOBS] == [table.name for table in removal.tables(Job.__table__)]
     apart = {"corpora", "idempotent_requests", "workers"}
     assert set(names) == set(Base.metadata.tables) - apart
     for table in removal.tables():
@@ -301,3 +308,113 @@ def test_a_deletion_makes_room_in_a_database_that_is_full(database: Database) ->
     assert rows_left(database) == LEFT
     with database.sessions.begin() as session:
         session.execute(insert(Document), [{**document, "corpus_id": OTHER, "key": f"more {n}"} for n in range(100)])
+
+
+def delete_job(database: Database, job_id: str) -> None:
+    """Delete a job as the endpoint does, and let nobody take its rows out."""
+    with database.sessions.begin() as session:
+        lifecycle.delete(session, job_id)
+
+
+def with_another_job(database: Database) -> tuple[str, dict[str, int]]:
+    """Two jobs over one corpus that have rows in all tables: the id of the first, and the rows without it."""
+    job_id = fill(database)
+    other, [unit_id] = rows.submit(database)
+    rows.add_draws(database, other, chains=1, sweeps=7)
+    with database.sessions.begin() as session:
+        session.add(Checkpoint(unit_id=unit_id, n_sweeps=1, data=b""))
+        session.add(JobTag(job_id=other, number=0, tag="T", folded="t"))
+    others = {"checkpoints": 1, "draws": 7, "job_tags": 1, "units": 4}
+    of_corpora = {name: n_rows for name, n_rows in counted(database).items() if name not in {*OF_JOBS, "jobs"}}
+    return job_id, {**of_corpora, **others, "jobs": 1}
+
+
+@pytest.mark.usefixtures("few_at_once")
+def test_a_deleted_job_is_taken_out_with_its_results_and_nothing_else_is(database: Database) -> None:
+    job_id, others = with_another_job(database)
+    delete_job(database, job_id)
+    Removal(database).run()
+    assert rows_left(database) == others
+
+
+@pytest.mark.usefixtures("few_at_once")
+@pytest.mark.parametrize("kind", ["sqlite"])
+def test_no_cascade_has_anything_to_do_for_a_deleted_job(database: Database) -> None:
+    job_id, others = with_another_job(database)
+    delete_job(database, job_id)
+    event.listen(database.engine, "connect", lambda connection, _: connection.execute("PRAGMA foreign_keys=OFF"))
+    database.engine.dispose()
+    Removal(database).run()
+    assert rows_left(database) == others
+
+
+def test_a_corpus_and_a_job_of_it_that_are_both_deleted_are_taken_out(database: Database) -> None:
+    job_id = fill(database)
+    delete_job(database, job_id)
+    mark(database)
+    Removal(database).run()
+    assert rows_left(database) == LEFT
+
+
+def test_the_service_takes_out_a_deleted_job(settings: Settings, database: Database) -> None:
+    job_id, others = with_another_job(database)
+    with TestClient(create_app(settings)) as client:
+        assert client.delete(f"/v1/jobs/{job_id}").status_code == 204
+        wait(client)
+        assert rows_left(database) == others
+
+
+@pytest.mark.usefixtures("asleep")
+def test_a_deleted_job_is_gone_at_once_and_its_corpus_is_not(client: TestClient, database: Database) -> None:
+    job_id = fill(database)
+    job = f"/v1/jobs/{job_id}"
+    assert client.delete(job).status_code == 204
+    assert counted(database)["draws"] == 60, "its rows are still there"
+    answers = [
+        client.get(job),
+        client.delete(job),
+        client.patch(job, json={"name": "a"}),
+        *(
+            client.get(f"{job}/{part}")
+            for part in ("trace", "categories", "documents", "topics", "audit", "power-test")
+        ),
+        *(client.post(f"{job}/{verb}") for verb in ("cancel", "pause", "resume", "power-test")),
+        client.post(f"{job}/extend", json={"sweeps": 1}),
+    ]
+    assert [(answer.status_code, answer.json()["type"]) for answer in answers] == [
+        (404, "urn:newfound:problem:job-not-found")
+    ] * len(answers)
+    assert client.get("/v1/jobs").json()["jobs"] == []
+    assert client.get(f"/v1/corpora/{CORPUS}").json()["documents"] == N_DOCUMENTS
+
+
+@pytest.mark.usefixtures("asleep")
+def test_the_repeat_of_a_submit_is_told_that_its_job_was_deleted(client: TestClient, database: Database) -> None:
+    with database.sessions.begin() as session:
+        add_corpus(session)
+    body, headers = {"corpus_id": CORPUS, "discover": True}, {"Idempotency-Key": "k"}
+    body["text"] = {"min_document_frequency": 1}  # type: ignore[assignment]
+    job = client.post("/v1/jobs", json=body, headers=headers).json()
+    client.post(f"{job['links']['self']}/cancel")
+    assert client.delete(job["links"]["self"]).status_code == 204
+    again = client.post("/v1/jobs", json=body, headers=headers)
+    assert (again.status_code, again.json()["type"]) == (410, "urn:newfound:problem:resource-deleted")
+
+
+@pytest.mark.parametrize("status", ["queued", "running", "paused"])
+def test_a_job_that_has_not_ended_is_not_deleted(client: TestClient, database: Database, status: str) -> None:
+    job_id, _ = rows.submit(database)
+    with database.sessions.begin() as session:
+        session.execute(update(Job).values(status=status))
+    refused = client.delete(f"/v1/jobs/{job_id}")
+    assert (refused.status_code, refused.json()["type"]) == (409, "urn:newfound:problem:job-not-finished")
+    assert refused.json()["detail"] == f"job {job_id} is {status}; cancel it first"
+
+
+def test_a_job_whose_side_run_has_not_ended_is_not_deleted(client: TestClient, database: Database) -> None:
+    job_id = fill(database)
+    with database.sessions.begin() as session:
+        session.execute(update(SideRun).values(status="running"))
+    refused = client.delete(f"/v1/jobs/{job_id}")
+    assert refused.json()["detail"] == f"the power test of job {job_id} is running; cancel it first"
+    assert client.get(f"/v1/jobs/{job_id}").status_code == 200

@@ -1,0 +1,175 @@
+"""The operations of the service, as methods: what they take and answer is described in docs/api.md."""
+
+import json
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from newfound_client.connection import Connection
+from newfound_client.errors import JobNotSucceeded, NoAnswer, Refused
+from newfound_client.uploads import prepared
+
+Json = dict[str, Any]
+
+# For an answer. An upload may wait a minute for the database before the service refuses it, and a slow machine whose
+# processors compile kernels needs many times what a quiet one does. No answer in ten minutes is none.
+ANSWER_SECONDS = 600.0
+PATIENCE = 120.0  # seconds for which a job is followed while the service does not answer, as when it is restarted
+PAGE = 1_000  # rows
+ENDED = ("succeeded", "failed", "cancelled")
+
+
+class Client:
+    """A Newfound service. Methods raise Refused, with the problem, or NoAnswer."""
+
+    def __init__(self, url: str, timeout: float = ANSWER_SECONDS) -> None:
+        """Raises ValueError for what is no address of a service."""
+        self.connection = Connection(url, timeout)
+
+    def call(self, method: str, path: str, query: Mapping[str, Any] | None = None, **fields: Any) -> Any:
+        """The answer to any request; fields are its JSON body."""
+        if not fields:
+            return self.connection.request(method, path, query)
+        headers = {"Content-Type": "application/json"}
+        return self.connection.request(method, path, query, json.dumps(fields).encode(), headers)
+
+    def pages(self, path: str, rows: str, query: Mapping[str, Any]) -> Iterator[Json]:
+        """All rows of a paged list, which are read page by page as they are used."""
+        cursor = None
+        while True:
+            page = self.connection.request("GET", path, {"limit": PAGE, **query, "cursor": cursor})
+            yield from page[rows]
+            cursor = page["next"]
+            if cursor is None:
+                return
+
+    def corpora(self) -> Iterator[Json]:
+        """All corpora, newest first."""
+        return self.pages("/v1/corpora", "corpora", {})
+
+    def create_corpus(self, name: str) -> Json:
+        """A new corpus without documents."""
+        return self.posted("/v1/corpora", {"name": name})
+
+    def corpus(self, corpus_id: str) -> Json:
+        """A corpus with its counts."""
+        found: Json = self.call("GET", f"/v1/corpora/{corpus_id}")
+        return found
+
+    def delete_corpus(self, corpus_id: str) -> None:
+        """Delete a corpus with its documents, jobs and results."""
+        self.call("DELETE", f"/v1/corpora/{corpus_id}")
+
+    def corpus_documents(self, corpus_id: str, **filters: Any) -> Iterator[Json]:
+        """The documents of a corpus with their texts, in the order of their upload."""
+        return self.pages(f"/v1/corpora/{corpus_id}/documents", "documents", filters)
+
+    def upload(self, corpus_id: str, source: Any, **options: Any) -> Json:
+        """Add documents: a file by its path, rows (mappings with `text`, perhaps `label` and `key`), a pandas frame.
+
+        Options are those of docs/uploads.md: text, label, key, charset, unlabeled, on_conflict ...
+        """
+        sent = prepared(source)
+        path = f"/v1/corpora/{corpus_id}/documents"
+        answer: Json = self.connection.request("POST", path, options, sent.body, sent.headers)
+        return answer
+
+    def submit(
+        self,
+        corpus_id: str,
+        *,
+        name: str | None = None,
+        tags: Sequence[str] = (),
+        note: str | None = None,
+        idempotency_key: str | None = None,
+        **settings: Any,
+    ) -> Json:
+        """Queue a job over a corpus; sent again under the same key, it is the same job."""
+        facts = {"name": name, "tags": list(tags), "note": note}
+        return self.posted("/v1/jobs", {"corpus_id": corpus_id, **facts, **settings}, idempotency_key)
+
+    def posted(self, path: str, body: Json, key: str | None = None) -> Json:
+        """The answer to a request that makes something; sent once more if the connection breaks off."""
+        headers = {"Content-Type": "application/json", "Idempotency-Key": key or uuid.uuid4().hex}
+        content = json.dumps(body).encode()
+        try:
+            answer: Json = self.connection.request("POST", path, None, content, headers)
+        except NoAnswer as error:
+            if not isinstance(getattr(error.__cause__, "reason", error.__cause__), ConnectionError):
+                raise
+            answer = self.connection.request("POST", path, None, content, headers)
+        return answer
+
+    def jobs(self, **filters: Any) -> Iterator[Json]:
+        """The jobs in short form, newest first; filter by `name`, `tag`, `status`, `corpus_id`."""
+        return self.pages("/v1/jobs", "jobs", filters)
+
+    def job(self, job_id: str) -> Json:
+        """A job as it is now."""
+        found: Json = self.call("GET", f"/v1/jobs/{job_id}")
+        return found
+
+    def change_job(self, job_id: str, **facts: Any) -> Json:
+        """Give a job another `name`, other `tags`, another `note`."""
+        changed: Json = self.call("PATCH", f"/v1/jobs/{job_id}", **facts)
+        return changed
+
+    def cancel(self, job_id: str) -> Json:
+        """Cancel a job that has not ended."""
+        cancelled: Json = self.call("POST", f"/v1/jobs/{job_id}/cancel")
+        return cancelled
+
+    def delete_job(self, job_id: str) -> None:
+        """Delete a job that has ended, with its results."""
+        self.call("DELETE", f"/v1/jobs/{job_id}")
+
+    def follow(self, job_id: str, every: float = 1.0) -> Iterator[Json]:
+        """The job again and again, at last as it has ended; as it was last seen while the service does not answer.
+
+        Raises NoAnswer, or Refused, if that lasts for PATIENCE seconds.
+        """
+        job, seen = self.job(job_id), time.monotonic()
+        while True:
+            yield job
+            if job["status"] in ENDED:
+                return
+            time.sleep(every)
+            try:
+                job, seen = self.job(job_id), time.monotonic()
+            except (NoAnswer, Refused) as error:
+                is_passing = isinstance(error, NoAnswer) or error.status >= 500
+                if not is_passing or time.monotonic() - seen > PATIENCE:
+                    raise
+
+    def wait(self, job_id: str, on_progress: Callable[[Json], None] | None = None, every: float = 1.0) -> Json:
+        """The job once it has succeeded; `on_progress` is called with it meanwhile. Raises JobNotSucceeded."""
+        job: Json = {}
+        for job in self.follow(job_id, every):
+            if on_progress is not None:
+                on_progress(job)
+        if job["status"] != "succeeded":
+            raise JobNotSucceeded(job)
+        return job
+
+    def categories(self, job_id: str) -> Json:
+        """The categories that a job found, and how sure it is of their number."""
+        found: Json = self.call("GET", f"/v1/jobs/{job_id}/categories")
+        return found
+
+    def documents(self, job_id: str, *, texts: bool = False, **filters: Any) -> Iterator[Json]:
+        """The answers of a job in the order of the upload; with `texts`, each with the document's text as it is now."""
+        answers = self.pages(f"/v1/jobs/{job_id}/documents", "documents", filters)
+        return self.with_texts(job_id, answers) if texts else answers
+
+    def with_texts(self, job_id: str, answers: Iterator[Json]) -> Iterator[Json]:
+        """The answers with their texts; null for a document that has been deleted or labeled since."""
+        documents = self.corpus_documents(self.job(job_id)["corpus_id"], labeled=False)
+        passed: dict[str, str] = {}  # by key: both lists are in the order of the upload, but for corrected documents
+        for answer in answers:
+            key = answer["key"]
+            for document in documents if key not in passed else ():
+                passed[document["key"]] = document["text"]
+                if document["key"] == key:
+                    break
+            yield {**answer, "text": passed.pop(key, None)}

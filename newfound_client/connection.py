@@ -1,0 +1,114 @@
+"""Requests over HTTP, with urllib: JSON or a file there, JSON or a problem back."""
+
+import http.client
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+from newfound_client.errors import NoAnswer, Refused
+
+Body = bytes | Iterable[bytes]
+SHOWN = 200  # characters of an answer that nobody expected
+
+
+class Connection:
+    """Speaks to the service at one address."""
+
+    def __init__(self, url: str, timeout: float) -> None:
+        """`timeout` is in seconds, for one answer. Raises ValueError for what is no address of a service."""
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+            raise ValueError(f"{url!r} is not an address such as http://127.0.0.1:8000")
+        self.url, self.timeout = url.rstrip("/"), timeout
+        handlers: list[urllib.request.BaseHandler] = [Plain(), Encrypted()]
+        if is_local(parts.hostname):  # no proxy leads there, whatever the environment says
+            handlers.append(urllib.request.ProxyHandler({}))
+        self.opener = urllib.request.build_opener(*handlers)
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, Any] | None = None,
+        body: Body | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Any:
+        """The JSON that a request is answered with; None if the answer has no body. Raises Refused, NoAnswer."""
+        address = f"{self.url}{path}{encoded(query or {})}"
+        request = urllib.request.Request(address, body, dict(headers or {}), method=method)
+        try:
+            with self.opener.open(request, timeout=self.timeout) as response:
+                content = response.read()
+            return json.loads(content) if content else None
+        except urllib.error.HTTPError as error:
+            raise Refused(error.code, problem_of(error)) from None
+        except (OSError, http.client.HTTPException) as error:
+            reason = getattr(error, "reason", None) or error
+            raise NoAnswer(f"{method} {path} was not answered by {self.url}: {reason}") from error
+        except ValueError as error:
+            raise NoAnswer(f"{method} {path} was not answered by a Newfound service at {self.url}") from error
+
+
+class PatientHttp(http.client.HTTPConnection):
+    """Looks for an answer also where the service has stopped to read, as it does for what is too large."""
+
+    def send(self, data: Any) -> None:
+        """Send, or let it be if nobody takes it."""
+        with suppress(BrokenPipeError, ConnectionResetError):
+            super().send(data)
+
+
+class PatientHttps(PatientHttp, http.client.HTTPSConnection):
+    """The same, encrypted."""
+
+
+class Plain(urllib.request.HTTPHandler):
+    """Opens http: addresses."""
+
+    def http_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
+        """Send a request."""
+        return self.do_open(PatientHttp, request)
+
+
+class Encrypted(urllib.request.HTTPSHandler):
+    """Opens https: addresses."""
+
+    def https_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
+        """Send a request."""
+        return self.do_open(PatientHttps, request)
+
+
+def is_local(host: str) -> bool:
+    """Whether a host is this one."""
+    with suppress(ValueError):
+        return ip_address(host).is_loopback
+    return host == "localhost"
+
+
+def encoded(query: Mapping[str, Any]) -> str:
+    """The query of an address; None says nothing, and a list comes value by value."""
+    given = {name: in_query(value) for name, value in query.items() if value is not None}
+    return f"?{urlencode(given, doseq=True)}" if given else ""
+
+
+def in_query(value: Any) -> Any:
+    """A value as queries have it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return list(value) if isinstance(value, list | tuple | set) else value
+
+
+def problem_of(error: urllib.error.HTTPError) -> dict[str, Any]:
+    """The problem that the service answered with, or one like it if something before the service answered."""
+    content = error.read()
+    with suppress(ValueError):
+        problem = json.loads(content)
+        if isinstance(problem, dict) and "detail" in problem:
+            return problem
+    said = " ".join(content.decode(errors="replace").split())[:SHOWN]
+    return {"detail": f"the answer was {error.code} {error.reason}" + (f": {said}" if said else "")}

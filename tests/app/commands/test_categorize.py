@@ -1,0 +1,249 @@
+"""newfound categorize against a server without workers: what it refuses, what it leaves behind, and its exit codes."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import update
+
+from app import cli
+from app.commands import categorize
+from app.core.db import Database
+from app.core.settings import Settings
+from app.core.tables import Job
+from newfound_client import Client
+from tests.app import rows
+from tests.app.server import running
+from tests.waits import PATIENCE, free_port, wait_for
+
+ROOT = Path(__file__).resolve().parents[3]
+LINES = "text;label;Größe\n" + "".join(f"galaxy star {n};{'sky' if n < 6 else ''};{n}\n" for n in range(12))
+OTHER_COLUMNS = "Inhalt;Kategorie\ngalaxy;sky\n"
+
+
+@pytest.fixture
+def kind() -> str:
+    return "sqlite"
+
+
+@pytest.fixture
+def url(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The address of a service."""
+    monkeypatch.setattr(categorize, "stop_on_signals", lambda: None)
+    with running(settings) as server:
+        yield f"http://127.0.0.1:{server.port}"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A file of labeled and unlabeled documents."""
+    file = tmp_path / "files" / "Fälle.csv"
+    file.parent.mkdir()
+    file.write_text(LINES, encoding="utf-8")
+    return file
+
+
+def run(*arguments: object) -> int:
+    return cli.main(["categorize", *map(str, arguments)])
+
+
+def refused_usage(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    """The line with which the command refuses its arguments."""
+    with pytest.raises(SystemExit) as ended:
+        run(*arguments)
+    assert ended.value.code == 2
+    return capsys.readouterr().err.splitlines()[-1].partition("error: ")[2]
+
+
+def test_wrong_arguments_end_with_2_before_anything_is_done(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out.csv"
+    missing = tmp_path / "missing.csv"
+    assert refused_usage(capsys, missing, "--out", out) == f"argument FILE: {missing}: No such file or directory"
+    assert refused_usage(capsys, tmp_path, "--out", out) == f"argument FILE: {tmp_path}: Is a directory"
+    assert refused_usage(capsys, file) == "the following arguments are required: --out"
+    assert "should end with one of .csv, .ndjson, .jsonl" in refused_usage(capsys, file, "--out", tmp_path / "out.doc")
+    assert "no file can be written there" in refused_usage(capsys, file, "--out", tmp_path / "no" / "out.csv")
+    assert "it is one of the files to be read" in refused_usage(capsys, file, "--out", file)
+    assert "'nowhere' is not an address" in refused_usage(capsys, file, "--out", out, "--url", "nowhere")
+    assert "not allowed with" in refused_usage(capsys, file, "--out", out, "--url", "http://a", "--data-folder", "b")
+    assert "invalid int value: 'many'" in refused_usage(capsys, file, "--out", out, "--sweeps", "many")
+    assert sorted(tmp_path.iterdir()) == [file.parent]
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "told"),
+    [
+        (OTHER_COLUMNS, [], "did you mean --text Inhalt and --label Kategorie?"),
+        (LINES, ["--label", "Kategorie"], "A file without labels is given as --no-labels FILE"),
+        (LINES, ["--charset", "klingon"], "klingon"),
+        (LINES, ["--sheet", "2"], "sheet"),
+        (LINES, ["--label", ""], "say --discover for a job"),
+        (LINES, ["--sweeps", "0"], "body.sweeps: Input should be greater than or equal to 1"),
+        (LINES, ["--model", "oracle"], "body.model"),
+        ("", [], "newfound: "),
+    ],
+)
+def test_what_the_service_refuses_ends_with_1_in_plain_words_and_leaves_nothing(
+    url: str, file: Path, capsys: pytest.CaptureFixture[str], content: str, options: list[str], told: str
+) -> None:
+    file.write_text(content)
+    out = file.parent / "out.csv"
+    out.write_text("an older file")
+    assert run(file, "--out", out, "--url", url, *options) == 1
+    output = capsys.readouterr()
+    assert told in output.err
+    assert output.out == "" and "Traceback" not in output.err and "{" not in output.err
+    assert list(Client(url).corpora()) == []
+    assert sorted(path.name for path in file.parent.iterdir()) == ["Fälle.csv", "out.csv"]
+    assert out.read_text() == "an older file"
+
+
+def test_a_service_that_is_not_there_ends_with_1(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = file.parent / "out.csv"
+    assert run(file, "--out", out, "--url", f"http://127.0.0.1:{free_port()}") == 1
+    assert "was not answered by http://127.0.0.1:" in capsys.readouterr().err
+    assert not out.exists()
+
+
+def meanwhile(url: str, act: Callable[[str], None]) -> threading.Thread:
+    """Do something with the job that is about to come."""
+
+    def wait_and_act() -> None:
+        act(wait_for(lambda: [job["id"] for job in Client(url).jobs()], "a job comes")[0])
+
+    thread = threading.Thread(target=wait_and_act)
+    thread.start()
+    return thread
+
+
+def test_a_job_that_fails_ends_with_1_and_its_reason(
+    url: str, file: Path, database: Database, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(_: str) -> None:
+        with database.sessions.begin() as session:
+            session.execute(update(Job).values(status="failed", error="the disk burns"))
+
+    thread = meanwhile(url, fail)
+    text = ["--discover", "--quiet"]
+    assert run(file, "--out", file.parent / "out.csv", "--url", url, *text) == 1
+    thread.join()
+    assert capsys.readouterr().err.splitlines()[-1] == "newfound: the job failed: the disk burns"
+    assert len(list(Client(url).jobs(status="failed"))) == 1, "it is there for whoever looks for the reason"
+
+
+def succeed(database: Database) -> Callable[[str], None]:
+    """Let a job succeed with answers for the documents without a label."""
+
+    def act(job_id: str) -> None:
+        with database.sessions.begin() as session:
+            corpus_id = session.get_one(Job, job_id).corpus_id
+        rows.add_results(database, job_id, corpus_id)
+        with database.sessions.begin() as session:
+            session.execute(update(Job).values(status="succeeded"))
+
+    return act
+
+
+def test_the_whole_thing_prints_what_was_found_and_writes_the_answers(
+    url: str, file: Path, database: Database, capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = file.parent / "more.ndjson"
+    more.write_text('{"text": "=cmd()", "year": 2024, "key": "k"}\n{"text": 7}\nno json\n')
+    out = file.parent / "out.csv"
+    thread = meanwhile(url, succeed(database))
+    facts = ["--name", "Ärger", "--tag", "a", "--tag", "b", "--note", "n", "--seed", "5", "--sweeps", "9"]
+    assert run(file, "--no-labels", more, "--out", out, "--url", url, *facts) == 0
+    thread.join()
+    output = capsys.readouterr()
+    assert f"warning: {more}: line 3: " in output.err
+    assert "1 known category and 1 new one" in output.out
+    assert "physics" in output.out and "8 answers are in " in output.out
+    [job] = Client(url).jobs()
+    assert (job["name"], job["tags"], job["note"], job["seed"], job["sweeps"]) == ("Ärger", ["a", "b"], "n", 5, 9)
+    [corpus] = Client(url).corpora()
+    assert (corpus["name"], corpus["documents"], corpus["labeled"]) == ("Ärger", 14, 6)
+    header, *lines = out.read_text(encoding="utf-8-sig").splitlines()
+    assert header.startswith("key,text,category,known,probability,") and header.endswith(",Größe,year")
+    assert lines[0].split(",")[1:4] == ["galaxy star 6", "physics", "true"]
+    assert lines[6].startswith("k,'=cmd(),physics,"), "no spreadsheet takes it for a formula"
+    assert len(lines) == 8
+
+
+def test_json_is_one_document_on_stdout_and_quiet_is_nothing(
+    url: str, file: Path, database: Database, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for option in ("--json", "--quiet"):
+        thread = meanwhile(url, succeed(database))
+        out = file.parent / "out.ndjson"
+        assert run(file, "--out", out, "--url", url, option) == 0
+        thread.join()
+        output = capsys.readouterr()
+        written = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+        assert [(row["text"], row["Größe"]) for row in written] == [(f"galaxy star {n}", str(n)) for n in range(6, 12)]
+        assert [line for line in output.err.splitlines() if "warning" not in line] == []
+        if option == "--json":
+            told: dict[str, Any] = json.loads(output.out)
+            assert (told["answers"], told["job"]["status"], told["out"]) == (6, "succeeded", str(out))
+            assert told["uploads"][str(file)]["accepted"] == 12
+            assert told["categories"]["new_categories"]["number"] == 1
+        else:
+            assert output.out == ""
+        Client(url).delete_job(next(iter(Client(url).jobs()))["id"])
+
+
+@pytest.mark.parametrize("is_job_known", [True, False])
+def test_an_interrupt_cancels_the_job_of_a_running_service(
+    url: str, file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], is_job_known: bool
+) -> None:
+    """Also if it comes when the job is queued and the answer that says so is on its way."""
+    interrupted: list[str] = []
+
+    def interrupt(client: Client, *arguments: Any, **options: Any) -> Any:
+        if interrupted:
+            return submit(client, *arguments, **options)
+        interrupted.append("once")
+        if not is_job_known:
+            submit(client, *arguments, **options)
+        raise KeyboardInterrupt
+
+    submit = Client.submit
+    monkeypatch.setattr(Client, "follow" if is_job_known else "submit", interrupt)
+    assert run(file, "--out", file.parent / "out.csv", "--url", url) == 130
+    assert [job["status"] for job in Client(url).jobs()] == ["cancelled"]
+    assert "is cancelled" in capsys.readouterr().err
+    assert [path.name for path in file.parent.iterdir()] == ["Fälle.csv"]
+
+
+def test_an_interrupt_before_there_is_a_job_leaves_no_corpus(
+    url: str, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Client, "upload", interrupt)
+    assert run(file, "--out", file.parent / "out.csv", "--url", url) == 130
+    assert list(Client(url).corpora()) == []
+
+
+def test_the_help_has_examples_that_the_command_understands(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        run("--help")
+    assert ended.value.code == 0
+    text = capsys.readouterr().out
+    examples = [line for line in text.splitlines() if line.startswith("  newfound categorize ")]
+    assert len(examples) == 5
+    for example in examples:
+        command = example.partition("#")[0].replace("newfound", f"{sys.executable} -m app.cli")
+        tried = subprocess.run(
+            command, shell=True, cwd=ROOT, env=os.environ | {"COLUMNS": "200"}, capture_output=True, text=True,
+            timeout=PATIENCE,
+        )  # fmt: skip
+        assert (tried.returncode, "No such file or directory" in tried.stderr) == (2, True), tried.stderr
