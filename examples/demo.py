@@ -58,7 +58,7 @@ def run(supervisor: Supervisor, client: Client) -> None:
     job = follow(client, supervisor, client.submit(corpus_id, **JOB)["id"])
     if job["status"] != "succeeded":
         raise JobNotSucceeded(job)
-    found, documents = client.categories(job["id"]), list(client.documents(job["id"], texts=True))
+    found, documents = client.categories(job["id"]), list(client.documents(job["id"]))
     show_answer(console, found)
     show_samples(found["categories"], documents)
     show_scores(found["categories"], documents)

@@ -157,19 +157,6 @@ class Client:
         found: Json = self.call("GET", f"/v1/jobs/{job_id}/categories")
         return found
 
-    def documents(self, job_id: str, *, texts: bool = False, **filters: Any) -> Iterator[Json]:
-        """The answers of a job in the order of the upload; with `texts`, each with the document's text as it is now."""
-        answers = self.pages(f"/v1/jobs/{job_id}/documents", "documents", filters)
-        return self.with_texts(job_id, answers) if texts else answers
-
-    def with_texts(self, job_id: str, answers: Iterator[Json]) -> Iterator[Json]:
-        """The answers with their texts; null for a document that has been deleted or labeled since."""
-        documents = self.corpus_documents(self.job(job_id)["corpus_id"], labeled=False)
-        passed: dict[str, str] = {}  # by key: both lists are in the order of the upload, but for corrected documents
-        for answer in answers:
-            key = answer["key"]
-            for document in documents if key not in passed else ():
-                passed[document["key"]] = document["text"]
-                if document["key"] == key:
-                    break
-            yield {**answer, "text": passed.pop(key, None)}
+    def documents(self, job_id: str, **filters: Any) -> Iterator[Json]:
+        """The answers of a job with the documents' texts and fields, in the order of the upload."""
+        return self.pages(f"/v1/jobs/{job_id}/documents", "documents", filters)

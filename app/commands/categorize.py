@@ -45,7 +45,7 @@ def run(parsed: argparse.Namespace) -> int:
             client, supervisor = stack.enter_context(service(parsed, told))
             categorization = Categorization(client, supervisor, parsed, told)
             report = categorization.run()
-            rows = map(flat, client.documents(report["job"]["id"], texts=True))
+            rows = map(flat, client.documents(report["job"]["id"]))
             report["answers"] = answers.write(rows)
     except (NewfoundError, OSError) as error:
         raise CommandFailed(str(error)) from error

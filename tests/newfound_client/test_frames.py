@@ -33,7 +33,7 @@ def test_answers_are_a_frame_with_a_row_for_each(client: Client, database: Datab
     job_id, _ = rows.submit(database)
     rows.add_encoding(database, job_id)
     rows.add_results(database, job_id)
-    frame = to_frame(client.documents(job_id, texts=True))
+    frame = to_frame(client.documents(job_id))
     answers = list(client.documents(job_id))
     assert list(frame["key"]) == [answer["key"] for answer in answers]
     assert list(frame["category"].astype(object).where(frame["category"].notna(), None)) == [
