@@ -1,12 +1,13 @@
 """Dates as people write them into columns, and the day, week, month or year that each is part of."""
 
 import re
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 
 from app.schemas.groups import Period
 
-# All that is needed of a value, so that times of one minute are one group in SQL.
-MAX_DATE = 16  # characters: 2024-03-01T10:30, Fri, 01 Mar 2024
+MAX_DATE = 16  # characters that matter: 2024-03-01T10:30, Fri, 01 Mar 2024
+DAYS = " "  # with this, which no other text begins with, come days since 1970 that SQL has counted
+SECONDS_A_DAY, MILLISECONDS_A_DAY = 86_400, 86_400_000
 
 ISO = re.compile(r"(\d{4})([-/])(\d{1,2})\2(\d{1,2})(?:\D.*)?", re.ASCII | re.DOTALL)
 COMPACT = re.compile(r"(\d{4})(\d{2})(\d{2})(?:T.*)?", re.ASCII | re.DOTALL)
@@ -23,6 +24,8 @@ def period_of(text: str, period: Period) -> str | None:
 
     The day is the one that is written, whatever the time zone; that of seconds or milliseconds since 1970 is in UTC.
     """
+    if text.startswith(DAYS):
+        return label(date(1970, 1, 1) + timedelta(days=int(text)), period)
     text = text.strip()
     if period == "year" and YEAR.fullmatch(text):
         return text

@@ -269,7 +269,9 @@ def doubtful_labels(found: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     return [(key, label) for key, label in found["audits"] if label["suggested"] is not None]
 
 
-def test_a_wrong_label_is_audited_with_the_right_one_suggested(database: Database, settings: Settings) -> None:
+def test_a_wrong_label_is_audited_with_the_right_one_suggested_and_applied(
+    database: Database, settings: Settings, client: TestClient
+) -> None:
     documents = jobs.rows(n_documents=40)
     for row in documents:
         if row["key"] == "fruit-7":
@@ -282,6 +284,13 @@ def test_a_wrong_label_is_audited_with_the_right_one_suggested(database: Databas
     [(key, doubtful)] = doubtful_labels(found)
     assert (key, names[doubtful["category"]], names[doubtful["suggested"]]) == ("fruit-7", "metal", "fruit")
     assert doubtful["probability"] < 0.5 < doubtful["suggested_probability"]
+    [worst, *_] = client.get(f"/v1/jobs/{job_id}/labels").json()["labels"]
+    assert (worst["key"], worst["doubtful"], worst["quality"]) == ("fruit-7", True, doubtful["probability"])
+    pairs = [{"label": "metal", "suggested": "fruit"}]
+    assert client.post(f"/v1/jobs/{job_id}/labels/apply", json={"pairs": pairs}).json()["applied"] == [
+        {"key": "fruit-7", "label": "metal", "suggested": "fruit"}
+    ]
+    assert client.get(f"/v1/corpora/{corpus_id}/documents/fruit-7").json()["label"] == "fruit"
 
 
 @pytest.mark.parametrize("labeled", ["none", "all but two", "one of each"])

@@ -4,7 +4,7 @@ import csv
 import io
 import random
 from collections import Counter, defaultdict
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -142,6 +142,30 @@ def test_dates_are_counted_by_period_in_their_order(client: TestClient, made: Ma
     values = [group["value"] for group in answer["groups"]]
     assert values[:-2] == sorted(values[:-2])
     assert [group["kind"] for group in answer["groups"][-2:]] == ["missing", "unreadable"]
+
+
+def test_times_in_every_form_are_of_the_same_days(client: TestClient, database: Database) -> None:
+    rng = random.Random(7)
+    times = [datetime(2024, 3, 1, tzinfo=UTC) + timedelta(seconds=rng.randrange(10 * 86_400)) for _ in range(60)]
+    times += [datetime(2024, 3, 2, tzinfo=UTC), datetime(2024, 3, 2, tzinfo=UTC) - timedelta(seconds=1)]
+    forms: list[dict[str, Any]] = [
+        {
+            "iso": at.isoformat(),
+            "blank": f" {at:%Y-%m-%d %H:%M} ",
+            "mail": f"{at:%a, %d %b %Y %H:%M:%S} +0000",
+            "seconds": int(at.timestamp()),
+            "text": str(int(at.timestamp())),
+            "fraction": at.timestamp() + 0.5,
+            "milliseconds": int(at.timestamp()) * 1000 + 999,
+        }
+        for at in times
+    ]
+    made = add_job(database, [Given(f"d{n}", category=n % 4, fields=fields) for n, fields in enumerate(forms)])
+    expected: Counts = defaultdict(Counter)
+    for n, at in enumerate(times):
+        expected["value", f"{at:%Y-%m-%d}"][n % 4] += 1
+    for form in forms[0]:
+        assert told(groups(client, made, by=form, period="day")) == expected, form
 
 
 def test_years_as_numbers_are_years(client: TestClient, made: Made) -> None:

@@ -33,7 +33,7 @@ from app.http.periods import MAX_DATE, date_of, period_of
 )
 def test_dates_are_read_as_they_are_written(written: str, day: date | None) -> None:
     assert date_of(written) == day
-    assert period_of(f" {written[:MAX_DATE]}", "day") == (None if day is None else day.isoformat())
+    assert period_of(written[:MAX_DATE], "day") == (None if day is None else day.isoformat())
 
 
 @given(st.datetimes(datetime(1974, 1, 1), datetime(2286, 1, 1)))
@@ -45,6 +45,10 @@ def test_every_date_is_read_in_every_form(at: datetime) -> None:
         assert period_of(written[:MAX_DATE], "week") == f"{at:%G-W%V}"
         assert period_of(written[:MAX_DATE], "month") == f"{at:%Y-%m}"
         assert period_of(written[:MAX_DATE], "year") == f"{at:%Y}"
+
+
+def test_days_that_sql_has_counted_are_days() -> None:
+    assert [period_of(f" {n}", "day") for n in (0, 19783)] == ["1970-01-01", "2024-03-01"]
 
 
 def test_a_month_or_a_year_has_no_finer_period() -> None:

@@ -4,7 +4,9 @@ import io
 import json
 from typing import Any
 
+import pyarrow
 import pytest
+from pyarrow import parquet
 from sqlalchemy import func, select
 from starlette.testclient import TestClient
 from xlsxwriter import Workbook
@@ -84,12 +86,20 @@ def workbook() -> bytes:
     return file.getvalue()
 
 
+def parquet_file() -> bytes:
+    """The gold labels as Parquet."""
+    file = io.BytesIO()
+    parquet.write_table(pyarrow.table({"key": list(GOLD), "label": list(GOLD.values())}), file)
+    return file.getvalue()
+
+
 FORMATS = {
     "text/csv": CSV.encode(),
     "text/tab-separated-values": CSV.replace(",", "\t").encode(),
     "application/x-ndjson": "".join(json.dumps({"key": k, "label": v}) + "\n" for k, v in GOLD.items()).encode(),
     "application/json": json.dumps([{"key": k, "label": v} for k, v in GOLD.items()]).encode(),
     "application/octet-stream": workbook(),
+    "application/vnd.apache.parquet": parquet_file(),
 }
 
 
