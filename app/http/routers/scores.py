@@ -28,21 +28,16 @@ from app.uploads.rows import BadLine, Row
 router = APIRouter(prefix="/v1/jobs/{job_id}", tags=["results"])
 
 EXAMPLE = "key,label\npaper-812,plasma\npaper-813,optics\n"
-EXAMPLES = {
-    "text/csv": EXAMPLE,
-    "application/x-ndjson": '{"key": "paper-812", "label": "plasma"}\n{"key": "paper-813", "label": "optics"}\n',
-    "application/octet-stream": EXAMPLE,
-}
 FILE: dict[str, Any] = {"type": "string", "format": "binary"}
 FORM = {"type": "object", "title": "GoldForm", "required": ["file"], "properties": {"file": FILE}}
 GOLD_BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
-        "description": "A file of keys and labels as the body, or as the part `file` of a form, in any format of "
-        "uploads that has keys; either may be compressed with gzip.",
+        "description": "A file of keys and labels, in any format of uploads that has keys: as the part `file` of a "
+        "form, or as the body under whatever content type it has. Both may be compressed with gzip.",
         "content": {
             "multipart/form-data": {"schema": FORM, "example": {"file": EXAMPLE}},
-            **{name: {"schema": {"type": "string"}, "example": example} for name, example in EXAMPLES.items()},
+            "application/octet-stream": {"schema": FILE, "example": EXAMPLE},
         },
     }
 }

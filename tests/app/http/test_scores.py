@@ -13,7 +13,7 @@ from xlsxwriter import Workbook
 
 from app.core.db import Database
 from app.core.tables import Document
-from app.http.routers.scores import EXAMPLES
+from app.http.routers.scores import EXAMPLE
 from app.scores import gold
 from tests.app.http.answered_jobs import Given, Made, add_job
 
@@ -201,8 +201,7 @@ def test_nothing_is_stored_and_later_corrections_do_not_matter(
         assert session.scalar(select(func.count()).select_from(Document)) == len(GIVEN) + 1
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
 @pytest.mark.parametrize("kind", ["sqlite"])
-def test_examples_are_files_of_gold_labels(client: TestClient, made: Made, name: str) -> None:
-    answer = score(client, made, EXAMPLES[name], name)
+def test_the_example_is_a_file_of_gold_labels(client: TestClient, made: Made) -> None:
+    answer = score(client, made, EXAMPLE, "application/octet-stream")
     assert (answer.status_code, answer.json()["documents"]["unknown"]) == (200, 2)
