@@ -53,6 +53,7 @@ class JobConclusion(NamedTuple):
     stability: Array | None = None  # float64[D]
     category_stability: Array | None = None  # float64[K]
     audit: Audit | None = None
+    label_probability: Array | None = None  # float64[D]
     topics: Topics | None = None
     facts: Mapping[str, Any] = {}  # JSON values that are kept with the summary
 
@@ -198,7 +199,15 @@ class Calibrated:
         }
         facts = {"diagnostics": diagnostics, "calibration": report(self.calibration, names)}
         learned = topics.learn(self.corpus, found.consensus, self.hyperparameters.n_topics, self.seed, self.threads)
-        return JobConclusion(found.consensus, found.stability, found.category_stability, found.audit, learned, facts)
+        return JobConclusion(
+            found.consensus,
+            found.stability,
+            found.category_stability,
+            found.audit,
+            found.label_probability,
+            learned,
+            facts,
+        )
 
 
 def report(calibration: Calibration, names: Names) -> dict[str, Any]:

@@ -1,8 +1,8 @@
-"""A job's conclusion as rows: answers, categories, doubtful labels, and what the chains say together."""
+"""A job's conclusion as rows: answers, categories, what labels are worth, and what the chains say together."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sqlalchemy import ColumnElement, delete, func, insert, select, tuple_, update
@@ -12,7 +12,7 @@ from app.core.runs import change
 from app.core.tables import Answer, Audit, Category, Draw, Job, Summary, Topic
 from sampler.answers.consensus import consensus_of_documents
 from sampler.copies import Texts, contradictions
-from sampler.corpus import NO_CATEGORY, UNLABELED
+from sampler.corpus import NO_CATEGORY, UNLABELED, Array
 from worker import topics
 from worker.models import JobConclusion
 from worker.store import BATCH, Names, Rows, Stored
@@ -59,33 +59,62 @@ def answer_rows(job: Job, stored: Stored, conclusion: JobConclusion) -> Iterator
         ]
 
 
-def audit_rows(job: Job, stored: Stored, conclusion: JobConclusion) -> Iterator[Rows]:
-    """Batches of rows of `audits`, one row a labeled document whose label is doubtful.
+class LabelScores(NamedTuple):
+    """How probable the labels of documents are, and what is suggested where they are doubtful."""
 
-    A document whose copies bear another label is doubtful for that alone; of the others, all that have the doubtful
-    label of their text are.
-    """
-    texts = stored.texts
-    found = {d: (*doubt, True) for d, *doubt in contradictions(texts)}
-    if conclusion.audit is not None:
-        doubts = {text: doubt for text, *doubt in zip(*(column.tolist() for column in conclusion.audit), strict=True)}
-        for d in np.flatnonzero((texts.labels != UNLABELED) & np.isin(texts.text_of, list(doubts))):
-            if texts.labels[d] == texts.corpus.labels[texts.text_of[d]]:
-                found.setdefault(int(d), (*doubts[int(texts.text_of[d])], False))
-    ordered = sorted(found.items(), key=lambda doubt: (doubt[1][0], doubt[0]))
-    for first in range(0, len(ordered), BATCH):
+    probability: Array  # float64[D], of the own label; NaN where there is none
+    suggested: Array  # int64[D], NO_CATEGORY if the label is not doubtful
+    suggested_probability: Array  # float64[D]
+    by_copies: Array  # bool[D], documents with the same text bear other labels
+
+
+def audit_rows(job: Job, stored: Stored, conclusion: JobConclusion) -> Iterator[Rows]:
+    """Batches of rows of `audits`, one row a labeled document whose label has a probability, the least likely first."""
+    scores = label_scores(stored.texts, conclusion)
+    has_score = np.flatnonzero(~np.isnan(scores.probability))
+    ordered = has_score[np.argsort(scores.probability[has_score], kind="stable")]
+    for first in range(0, ordered.size, BATCH):
         yield [
             {
                 "job_id": job.id,
                 "document_id": int(stored.document_ids[d]),
-                "category": int(texts.labels[d]),
-                "probability": own,
-                "suggested": none_or(suggested, int),
-                "suggested_probability": none_or(probability, float),
-                "by_copies": by_copies,
+                "category": int(stored.texts.labels[d]),
+                "probability": float(scores.probability[d]),
+                "suggested": none_or(scores.suggested[d], int),
+                "suggested_probability": none_or(scores.suggested_probability[d], float),
+                "by_copies": bool(scores.by_copies[d]),
             }
-            for d, (own, suggested, probability, by_copies) in ordered[first : first + BATCH]
+            for d in ordered[first : first + BATCH]
         ]
+
+
+def label_scores(texts: Texts, conclusion: JobConclusion) -> LabelScores:
+    """What the labels of documents are worth, by those of their texts.
+
+    A document whose copies bear another label is doubtful for that alone; of the others, all that have the doubtful
+    label of their text are.
+    """
+    n_documents = texts.labels.size
+    scores = LabelScores(
+        np.full(n_documents, np.nan),
+        np.full(n_documents, NO_CATEGORY, np.int64),
+        np.full(n_documents, np.nan),
+        np.zeros(n_documents, bool),
+    )
+    bears_label = (texts.labels != UNLABELED) & (texts.labels == texts.corpus.labels[texts.text_of])
+    if conclusion.label_probability is not None:
+        scores.probability[bears_label] = conclusion.label_probability[texts.text_of[bears_label]]
+    if conclusion.audit is not None:
+        doubt_of = np.full(texts.corpus.n_documents, -1)
+        doubt_of[conclusion.audit.document] = np.arange(conclusion.audit.document.size)
+        doubtful = np.flatnonzero(bears_label & (doubt_of[texts.text_of] >= 0))
+        doubt = doubt_of[texts.text_of[doubtful]]
+        scores.suggested[doubtful] = conclusion.audit.suggested[doubt]
+        scores.suggested_probability[doubtful] = conclusion.audit.suggested_probability[doubt]
+    for d, own, suggested, probability in contradictions(texts):
+        scores.probability[d], scores.suggested[d], scores.suggested_probability[d] = own, suggested, probability
+        scores.by_copies[d] = True
+    return scores
 
 
 def none_or(value: Any, kind: type) -> Any:

@@ -115,6 +115,10 @@ class ResultsNotReady(ServiceError):
     """The job has not succeeded, so it has no results."""
 
 
+class NotSuggested(ServiceError):
+    """The job does not suggest this label."""
+
+
 class NoTopics(ServiceError):
     """The job's model has no topics."""
 

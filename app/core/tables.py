@@ -378,7 +378,7 @@ class Answer(Base):
 
 
 class Audit(Base):
-    """A labeled document whose label is doubtful."""
+    """How probable the label of a labeled document is; another category is suggested if the label is doubtful."""
 
     __tablename__ = "audits"
 
@@ -387,7 +387,7 @@ class Audit(Base):
     document_id: Mapped[int] = parent("documents.id", primary_key=True, index=True)  # as that of answers
     category: Mapped[int]  # that the label names
     probability: Mapped[float]  # of it, by what the other labels teach
-    suggested: Mapped[int | None]  # the most likely other one
+    suggested: Mapped[int | None]  # the most likely other one; null if the label is not doubtful
     suggested_probability: Mapped[float | None]
     by_copies: Mapped[bool] = mapped_column(default=False, server_default=false())  # they have other labels
 

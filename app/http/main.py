@@ -22,11 +22,14 @@ from app.http.routers import (
     audit,
     corpora,
     documents,
+    groups,
     health,
     jobs,
+    labels,
     power,
     preview,
     results,
+    scores,
     side_runs,
     topics,
 )
@@ -82,7 +85,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.removal = removal
     app.state.known_counts = KnownCounts()
     app.state.remembered_texts = RememberedTexts()
-    for part in (corpora, documents, preview, jobs, side_runs, results, answers, topics, audit, power, health):
+    of_jobs = (jobs, side_runs, results, answers, scores, groups, topics, audit, labels, power)
+    for part in (corpora, documents, preview, *of_jobs, health):
         app.include_router(part.router, responses=ANYWHERE)
     app.add_middleware(FrontDoor, routes=app.routes, settings=settings)
     render_errors(app)

@@ -13,8 +13,8 @@ Format = Literal["ndjson", "json", "csv", "tsv", "text", "zip", "xlsx", "parquet
 ColumnName = Annotated[str, Field(max_length=MAX_COLUMN_NAME)]
 
 
-class UploadChoices(BaseModel):
-    """How a file is to be read and stored; whatever is not said is found out, or refused with what was found."""
+class FileChoices(BaseModel):
+    """How a file is to be read; whatever is not said is found out, or refused with what was found."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -32,9 +32,6 @@ class UploadChoices(BaseModel):
         "columns are called 1, 2, 3 and so on."
     )  # fmt: skip
     sheet: str | None = Field(default=None, max_length=200, description="Of a spreadsheet; by default its first one.")
-    text: list[ColumnName] = Field(
-        default=[], max_length=MAX_CHOSEN, description="The column of the text, `text` by default; several are joined."
-    )
     label: ColumnName | None = Field(
         default=None, description="The column of the label, `label` by default; empty: there is none."
     )
@@ -43,6 +40,14 @@ class UploadChoices(BaseModel):
     )
     unlabeled: list[Annotated[str, Field(max_length=MAX_COLUMN_NAME)]] = Field(
         default=[], max_length=MAX_CHOSEN, description="Values of the label's column that mean: no label."
+    )
+
+
+class UploadChoices(FileChoices):
+    """How a file of documents is to be read and stored."""
+
+    text: list[ColumnName] = Field(
+        default=[], max_length=MAX_CHOSEN, description="The column of the text, `text` by default; several are joined."
     )
     on_error: Literal["skip", "abort"] = Field(
         default="skip", description="Whether a row that cannot be used is left out, or nothing is stored at all."

@@ -25,6 +25,7 @@ class ReadOptions:
     label: str | None = None  # the name of a column; "" means that there is none
     key: str | None = None
     unlabeled: tuple[str, ...] = ()  # values of the label column that mean: no label
+    needs_text: bool = True  # else a file of keys and labels will do, whose texts are blank then
 
 
 class Columns(NamedTuple):
@@ -110,7 +111,7 @@ def choose(table: Table, options: ReadOptions, limits: ReadLimits, *, can_count:
     counts = table.by_default(COUNTS) if can_count and not options.text else None
     label = table.by_default(LABEL) if options.label is None else options.label and table.named(options.label, LABEL)
     key = table.by_default(KEY) if options.key is None else options.key and table.named(options.key, KEY)
-    if not text and not counts:
+    if not text and not counts and options.needs_text:
         raise MalformedRequest(no_text(table, label or None, options))
     if label is None:
         check_label(table, text)

@@ -5,6 +5,7 @@ gone from all versions. So are the encoded corpora that it was part of: a job ov
 """
 
 from collections.abc import Mapping, Sequence
+from enum import Enum
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, and_, delete, exists, func, select, update
@@ -16,10 +17,11 @@ from app.core.lifecycle import unfinished_job
 from app.core.tables import FOREVER, IS_CURRENT, Corpus, Document, Encoding, Job
 from app.uploads.limits import ReadLimits
 from app.uploads.rows import BadRow, Row, RowBuilder
-from app.uploads.store import Current, Store
+from app.uploads.store import Current, Store, Written
 from app.uploads.texts import RememberedTexts, forget_texts
 
 MAX_MISSING = 10  # keys that are told
+RELABELED_AT_ONCE = 500  # documents
 
 
 class Changed(NamedTuple):
@@ -27,6 +29,31 @@ class Changed(NamedTuple):
 
     n_changed: int
     n_unchanged: int
+    version: int
+
+
+class Gone(Enum):
+    """Stands for the label of a document that is no longer there."""
+
+    GONE = "gone"
+
+
+GONE = Gone.GONE
+
+
+class Relabeling(NamedTuple):
+    """Another label for a document, as long as it still has this one."""
+
+    key: str
+    label: str
+    new_label: str
+
+
+class Relabeled(NamedTuple):
+    """What became of relabelings, and the version of the corpus after them."""
+
+    done: list[Relabeling]
+    left: dict[str, str | Gone | None]  # by key, the label that a document has now
     version: int
 
 
@@ -46,13 +73,60 @@ def change(
         version = store.lock(session)
         found = store.current(session, [Row(0, "", key, None) for key in changes])
         check_found(corpus_id, [key for key in changes if key not in found])
-        rows = [changed_row(found[key], change, limits) for key, change in changes.items()]
-        store.know_texts(session, version)
-        written = store.put(session, rows, version + 1)
+        written = put_changes(session, store, version, found, changes, limits)
         if written.stored:
             version += 1
             set_version(session, corpus_id, version)
     return Changed(len(written.replaced), len(written.unchanged), version)
+
+
+def relabel(
+    database: Database,
+    corpus_id: str,
+    relabelings: Sequence[Relabeling],
+    limits: ReadLimits,
+    remembered: RememberedTexts,
+) -> Relabeled:
+    """Give documents another label, each once, but for those whose label is no longer what it was.
+
+    All of it is one version of the corpus, of which a few texts at a time are held. Raises CorpusNotFound.
+    """
+    store = Store(database, corpus_id, "replace", remembered=remembered)
+    done: list[Relabeling] = []
+    left: dict[str, str | Gone | None] = {}
+    with database.sessions.begin() as session:
+        version = store.lock(session)
+        for first in range(0, len(relabelings), RELABELED_AT_ONCE):
+            some = relabelings[first : first + RELABELED_AT_ONCE]
+            found = store.current(session, [Row(0, "", each.key, None) for each in some])
+            labels = {each.key: found[each.key].label if each.key in found else GONE for each in some}
+            still = [each for each in some if labels[each.key] == each.label]
+            changes = {each.key: {"label": each.new_label} for each in still}
+            if changes:
+                put_changes(session, store, version, found, changes, limits)
+            done += still
+            left |= {key: label for key, label in labels.items() if key not in changes}
+        if done:
+            version += 1
+            set_version(session, corpus_id, version)
+    return Relabeled(done, left, version)
+
+
+def put_changes(
+    session: Session,
+    store: Store,
+    version: int,
+    found: Mapping[str, Current],
+    changes: Mapping[str, Mapping[str, Any]],
+    limits: ReadLimits,
+) -> Written:
+    """Put changed documents in the place of those that were found, in the version after this one.
+
+    Of one version only one call may change texts. Raises MalformedRequest.
+    """
+    rows = [changed_row(found[key], change, limits) for key, change in changes.items()]
+    store.know_texts(session, version)
+    return store.put(session, rows, version + 1)
 
 
 def changed_row(current: Current, change: Mapping[str, Any], limits: ReadLimits) -> Row:

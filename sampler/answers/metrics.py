@@ -2,9 +2,13 @@
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import linear_sum_assignment
 from scipy.special import comb, entr
 
 from sampler.corpus import Array
+
+N_BINS = 10  # of the calibration error
+NO_MATCH = -1
 
 
 def contingency(true: npt.ArrayLike, found: npt.ArrayLike) -> Array:
@@ -53,3 +57,42 @@ def mean_f1(true: npt.ArrayLike, found: npt.ArrayLike, known: npt.ArrayLike) -> 
         sizes = np.sum(true == category) + np.sum(found == category)
         scores.append(2.0 * hits / sizes if sizes else 0.0)
     return float(np.mean(scores))
+
+
+def calibration_error(right: Array, probability: Array) -> float | None:
+    """Expected calibration error: mean over answers of |share of right ones - mean probability| in their bin.
+
+    Bins are N_BINS equal parts of [0, 1]. Answers whose probability is NaN are left out; None if all are.
+    """
+    is_told = ~np.isnan(probability)
+    right, probability = right[is_told], probability[is_told]
+    if right.size == 0:
+        return None
+    bins = np.minimum((probability * N_BINS).astype(np.int64), N_BINS - 1)
+    surplus = np.bincount(bins, right - probability, minlength=N_BINS)  # of a bin: answers times the difference
+    return float(np.abs(surplus).sum() / right.size)
+
+
+def is_right(true: Array, found: Array, n_known: int) -> Array:
+    """bool[n]: whether each answer names the true category.
+
+    A known category is itself. A new one, which has no name, stands for the true new category that it is matched to:
+    each found one to at most one true one and the reverse, so that most documents are right. An answer of a new
+    category without a match is wrong, and so is one for a document of a known category.
+    """
+    meant = np.arange(found.max(initial=0) + 1)
+    meant[n_known:] = NO_MATCH
+    for answer, category in match_new(true, found, n_known).items():
+        meant[answer] = category
+    return np.asarray(meant[found] == true)
+
+
+def match_new(true: Array, found: Array, n_known: int) -> dict[int, int]:
+    """The true new category of each found new one that has a match, by the assignment of maximum weight."""
+    both_new = (true >= n_known) & (found >= n_known)
+    if not both_new.any():
+        return {}
+    table = contingency(true[both_new], found[both_new])
+    rows, columns = linear_sum_assignment(table, maximize=True)
+    true_new, found_new = np.unique(true[both_new]), np.unique(found[both_new])
+    return {int(found_new[column]): int(true_new[row]) for row, column in zip(rows, columns, strict=True)}

@@ -42,6 +42,7 @@ class CalibratedConclusion(NamedTuple):
     verdict: Verdict
     temperature: float  # of the probabilities, see `refinement.fit_temperature`
     audit: Audit
+    label_probability: Array  # float64[D], of a document's own label as the audit has it; NaN where there is none
 
 
 def conclude_chains(
@@ -65,7 +66,8 @@ def conclude_chains(
     stability, category_stability = pooling.stability(corpus, consensus, chains, threads)
     pooled = pooled._replace(consensus=consensus, stability=stability, category_stability=category_stability)
     blind_share = calibration.scores.blind_share
-    doubts, blamed = audit(corpus.labels, bags.is_empty, refined.probability[:, column], n_known)
+    probability = refined.probability[:, column]
+    doubts, blamed = audit(corpus.labels, bags.is_empty, probability, n_known)
     findings = [
         *about_labels(corpus.labels, n_known, joined, blamed),
         *about_what_comes_back(blind_share),
@@ -79,6 +81,7 @@ def conclude_chains(
         verdict(pooled, n_known, {"the number of categories": traces["n_categories"]}, findings),
         refined.temperature,
         doubts,
+        label_probability(corpus.labels, bags.is_empty, probability),
     )
 
 
@@ -155,17 +158,30 @@ def shared(jaccard: Array) -> Array:
     return found
 
 
+def label_probability(labels: Array, is_empty: Array, probability: Array) -> Array:
+    """float64[D]: of each labeled document, how probable its own label is by fits that left the document out.
+
+    NaN for the others, for those without a word, and for all if there is no second category to doubt a label for.
+    """
+    own = np.full(labels.size, np.nan)
+    if probability.shape[1] > 1:
+        labeled = np.flatnonzero((labels != UNLABELED) & ~is_empty)
+        own[labeled] = probability[labeled, labels[labeled]]
+    return own
+
+
 def audit(labels: Array, is_empty: Array, probability: Array, n_known: int) -> tuple[Audit, Array]:
     """The labeled documents whose own label is DOUBTFUL, of which none is changed; and categories that are not blamed.
 
     Where most labels of a category are doubtful it is the category that is not understood: none of them is listed, and
     the category is among the latter, int64[...].
     """
-    labeled = np.flatnonzero((labels != UNLABELED) & ~is_empty)
-    nobody = np.empty(0, np.int64)
-    if labeled.size == 0 or probability.shape[1] < 2:  # there is no other category to doubt it for
+    own = label_probability(labels, is_empty, probability)
+    labeled = np.flatnonzero(~np.isnan(own))
+    if labeled.size == 0:
+        nobody = np.empty(0, np.int64)
         return Audit(nobody, np.empty(0), nobody, np.empty(0)), nobody
-    own = probability[labeled, labels[labeled]].astype(np.float64)
+    own = own[labeled]
     order = np.argsort(own, kind="stable")
     doubtful = labeled[order][own[order] < DOUBTFUL]
     n_labels, n_doubtful = (np.bincount(labels[documents], minlength=n_known) for documents in (labeled, doubtful))

@@ -12,6 +12,7 @@ import pytest
 from benchmarks import problems, quality, rivals, scoring
 from benchmarks.problems import Problem
 from benchmarks.scoring import Answer
+from sampler.answers import metrics
 from sampler.corpus import UNLABELED, validate
 
 TOLD = ["k-means (told K)", "logistic regression + k-means (told K)"]
@@ -84,18 +85,18 @@ def test_calibration_error_is_that_of_a_reckoning_by_hand():
     # Bin [.9, 1]: 2 of 4 right at .95 in the mean; bin [.5, .6): 1 of 1 at .5. (4 * .45 + 1 * .5) / 5 = .46.
     right = np.array([True, True, False, False, True, True])
     probability = np.array([0.9, 1.0, 0.9, 1.0, 0.5, np.nan])
-    assert scoring.calibration_error(right, probability) == pytest.approx(0.46)
+    assert metrics.calibration_error(right, probability) == pytest.approx(0.46)
 
 
 def test_probabilities_that_come_true_have_no_calibration_error():
     rng = np.random.default_rng(0)
     probability = rng.random(100_000)
     # A bin's share of 10,000 has deviation at most .005; the mean of ten absolute errors is below that.
-    assert scoring.calibration_error(rng.random(100_000) < probability, probability) < 0.005
+    assert metrics.calibration_error(rng.random(100_000) < probability, probability) < 0.005
 
 
 def test_there_is_no_calibration_error_without_a_probability():
-    assert scoring.calibration_error(np.array([True]), np.array([np.nan])) is None
+    assert metrics.calibration_error(np.array([True]), np.array([np.nan])) is None
 
 
 @pytest.mark.parametrize(("n_true", "n_found"), [(3, 3), (2, 4), (4, 2)])
@@ -110,12 +111,12 @@ def test_new_categories_are_matched_so_that_most_documents_are_right(n_true, n_f
         pairs = pairs if n_true <= n_found else [(second, first) for first, second in pairs]
         most = max(most, sum(np.sum((true == n_known + t) & (found == n_known + f)) for t, f in pairs))
     of_known = np.sum((true == found) & (found < n_known))
-    assert scoring.is_right(true, found, n_known).sum() == of_known + most
+    assert metrics.is_right(true, found, n_known).sum() == of_known + most
 
 
 def test_an_answer_of_a_new_category_is_wrong_for_a_known_document_and_without_a_match():
     true, found = np.array([0, 0, 2, 2, 1]), np.array([0, 5, 5, 7, 1])
-    right = scoring.is_right(true, found, n_known=1)
+    right = metrics.is_right(true, found, n_known=1)
     # 5 and 7 hold one new document of 2 each, of which one is matched; category 1 is new, and found as 1.
     assert right[[0, 1, 4]].tolist() == [True, False, True]
     assert right[[2, 3]].sum() == 1

@@ -5,7 +5,14 @@ from scipy.sparse import csr_array
 
 from sampler.answers.consensus import Consensus
 from sampler.answers.pooling import Pooled
-from sampler.calibrated.conclusion import about_labels, about_the_number, about_what_comes_back, audit, discount
+from sampler.calibrated.conclusion import (
+    about_labels,
+    about_the_number,
+    about_what_comes_back,
+    audit,
+    discount,
+    label_probability,
+)
 from sampler.corpus import NO_CATEGORY, UNLABELED
 
 NAN = float("nan")
@@ -86,6 +93,14 @@ def test_doubtful_labels_are_listed_the_least_likely_first() -> None:
     np.testing.assert_allclose(found.probability, [0.3, 0.3])
     np.testing.assert_allclose(found.suggested_probability, [0.7, 0.7])
     assert not blamed.size
+
+
+def test_every_label_has_a_probability_where_there_is_a_second_category_and_a_word() -> None:
+    probability = np.array([[0.9, 0.1], [0.3, 0.7], [0.25, 0.75], [0.5, 0.5], [0.0, 0.0]], np.float32)
+    labels, is_empty = np.array([0, 0, 1, UNLABELED, 1], np.int32), np.arange(5) == 4
+    found = label_probability(labels, is_empty, probability)
+    np.testing.assert_allclose(found, [0.9, 0.3, 0.75, np.nan, np.nan], rtol=1e-6)
+    assert np.isnan(label_probability(labels, is_empty, probability[:, :1])).all()
 
 
 def test_most_labels_of_a_category_are_never_doubted() -> None:

@@ -94,7 +94,7 @@ def concluded(category: list[int], doubted: dict[int, tuple[float, int, float]])
         np.array([probability for _, _, probability in doubted.values()]),
     )
     consensus = Consensus(int(found.max()) + 1, found, nan, np.full(found.size, NO_CATEGORY), nan, nan)
-    return CalibratedConclusion(consensus, nan, np.empty(0), np.eye(1), Verdict("mixed", ()), 1.0, audit)
+    return CalibratedConclusion(consensus, nan, np.empty(0), np.eye(1), Verdict("mixed", ()), 1.0, audit, nan)
 
 
 def test_documents_of_other_labels_that_look_like_a_new_category_count_against_it() -> None:

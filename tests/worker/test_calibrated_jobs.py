@@ -58,7 +58,9 @@ def test_a_calibrated_job_finds_the_known_categories_and_the_new_one(
     assert all(0.0 <= category["stability"] <= 1.0 for category in found["categories"])
     assert [(draw["chain"], draw["sweep"]) for draw in found["draws"]] == [(c, s) for c in (0, 1) for s in range(1, 21)]
     assert all(draw["n_tables"] is None and draw["setting"] is not None for draw in found["draws"])
-    assert found["audits"] == [], "all labels are right"
+    assert doubtful_labels(found) == [], "all labels are right"
+    n_labeled = sum(category["n_labeled"] for category in found["categories"])
+    assert len(found["audits"]) == n_labeled, "each label has a probability"
     answer = client.get(f"/v1/jobs/{job_id}/categories").json()
     assert (answer["best_chain"], len(answer["diagnostics"]["agreement"])) == (None, 2), "all chains are pooled"
     assert list(answer["diagnostics"]["r_hat"]) == ["n_categories"]
@@ -262,7 +264,14 @@ def test_an_extended_calibrated_job_ends_as_one_with_all_its_sweeps(database: Da
     assert jobs.outcome(database, job_id) == jobs.outcome(database, long_id)
 
 
-def test_a_wrong_label_is_audited_with_the_right_one_suggested(database: Database, settings: Settings) -> None:
+def doubtful_labels(found: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """The labels that another category is suggested for, by key."""
+    return [(key, label) for key, label in found["audits"] if label["suggested"] is not None]
+
+
+def test_a_wrong_label_is_audited_with_the_right_one_suggested_and_applied(
+    database: Database, settings: Settings, client: TestClient
+) -> None:
     documents = jobs.rows(n_documents=40)
     for row in documents:
         if row["key"] == "fruit-7":
@@ -272,9 +281,16 @@ def test_a_wrong_label_is_audited_with_the_right_one_suggested(database: Databas
     jobs.run_to_the_end(database, settings, unit_ids)
     found = jobs.outcome(database, job_id)
     names = [category["name"] for category in found["categories"]]
-    [(key, doubtful)] = found["audits"]
+    [(key, doubtful)] = doubtful_labels(found)
     assert (key, names[doubtful["category"]], names[doubtful["suggested"]]) == ("fruit-7", "metal", "fruit")
     assert doubtful["probability"] < 0.5 < doubtful["suggested_probability"]
+    [worst, *_] = client.get(f"/v1/jobs/{job_id}/labels").json()["labels"]
+    assert (worst["key"], worst["doubtful"], worst["quality"]) == ("fruit-7", True, doubtful["probability"])
+    pairs = [{"label": "metal", "suggested": "fruit"}]
+    assert client.post(f"/v1/jobs/{job_id}/labels/apply", json={"pairs": pairs}).json()["applied"] == [
+        {"key": "fruit-7", "label": "metal", "suggested": "fruit"}
+    ]
+    assert client.get(f"/v1/corpora/{corpus_id}/documents/fruit-7").json()["label"] == "fruit"
 
 
 @pytest.mark.parametrize("labeled", ["none", "all but two", "one of each"])

@@ -18,6 +18,7 @@ from app.schemas.audit import AuditedOut, AuditPage, SuggestionOut
 router = APIRouter(prefix="/v1/jobs/{job_id}", tags=["results"])
 
 Place = TypeAdapter(tuple[FiniteFloat, Annotated[int, Field(ge=0, le=2**63 - 1)]])  # probability, id of a row
+IS_DOUBTFUL = Audit.suggested.is_not(None)
 
 
 @router.get(
@@ -39,7 +40,7 @@ def get_audit(job_id: JobId, readers: Readers, cursor: Cursor = None, limit: Lim
         select(Audit, Document.key, Document.label, suggested.name)
         .join(Document, Document.id == Audit.document_id)
         .outerjoin(suggested, of_audit(suggested))
-        .where(Audit.job_id == job_id)
+        .where(Audit.job_id == job_id, IS_DOUBTFUL)
         .order_by(Audit.probability, Audit.document_id)
         .limit(limit + 1)
     )

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
 from tempfile import SpooledTemporaryFile
-from typing import Annotated, Any, BinaryIO, cast
+from typing import Annotated, Any, BinaryIO, TypeVar, cast
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import TypeAdapter, ValidationError
@@ -59,7 +59,7 @@ from app.schemas.documents import (
     DocumentChange,
     DocumentChanges,
 )
-from app.schemas.uploads import UploadChoices, UploadOut
+from app.schemas.uploads import FileChoices, UploadChoices, UploadOut
 from app.uploads import corrections, intake
 from app.uploads.body import IN_MEMORY, Spooled, spool
 from app.uploads.columns import ReadOptions
@@ -77,6 +77,7 @@ NO_ROOM = (
     "the disk under the files of uploads is full (NEWFOUND_UPLOADS_FOLDER): upload less at once, or free some space"
 )
 
+Choices = TypeVar("Choices", bound=FileChoices)
 RowNumber = TypeAdapter(tuple[int])
 DocumentKey = Annotated[
     str, Path(max_length=MAX_KEY, description="Key of the document; a slash in it may stay.", examples=["paper-1"])
@@ -158,7 +159,7 @@ async def upload_documents(
             store.on_conflict = choices.on_conflict
             if once.key is not None:
                 await intake.patiently(store.look)
-            reading = await intake.read(partial(look_at, spooled, choices, settings))
+            reading = await intake.read(partial(look_at, spooled, choices, settings, tuple(choices.text)))
             told = await take_in(reading, store, choices, readers)
         except ServiceError:
             await intake.patiently(partial(withdraw_upload, sessions, once))
@@ -193,7 +194,7 @@ def digest_of(spooled: Spooled, request: Request) -> str:
     return hashlib.sha256(said.encode()).hexdigest()
 
 
-def with_form(choices: UploadChoices, spooled: Spooled) -> UploadChoices:
+def with_form(choices: Choices, spooled: Spooled) -> Choices:
     """The choices, and those that came as fields of the form. Raises MalformedRequest.
 
     Blank ones say nothing, as a form in a browser sends them, but that there is no label or no key.
@@ -205,7 +206,7 @@ def with_form(choices: UploadChoices, spooled: Spooled) -> UploadChoices:
     lists = ("text", "unlabeled")
     fields = {name: values if name in lists else values[-1] for name, values in given.items() if values}
     try:
-        return UploadChoices.model_validate({**fields, **choices.model_dump(exclude_unset=True)})
+        return type(choices).model_validate({**fields, **choices.model_dump(exclude_unset=True)})
     except ValidationError as error:
         faults = [
             {"where": f"form.{'.'.join(map(str, each['loc']))}", "reason": each["msg"]} for each in error.errors()
@@ -215,7 +216,9 @@ def with_form(choices: UploadChoices, spooled: Spooled) -> UploadChoices:
         ) from None
 
 
-def look_at(spooled: Spooled, choices: UploadChoices, settings: Settings) -> Reading:
+def look_at(
+    spooled: Spooled, choices: FileChoices, settings: Settings, text: tuple[str, ...] = (), needs_text: bool = True
+) -> Reading:
     """The file as it is to be read. Raises MalformedRequest, UnsupportedUpload, UploadTooLarge."""
     options = ReadOptions(
         format=choices.format,
@@ -223,10 +226,11 @@ def look_at(spooled: Spooled, choices: UploadChoices, settings: Settings) -> Rea
         delimiter=choices.delimiter,
         has_header=choices.header,
         sheet=choices.sheet,
-        text=tuple(choices.text),
+        text=text,
         label=choices.label,
         key=choices.key,
         unlabeled=tuple(choices.unlabeled),
+        needs_text=needs_text,
     )
     return look(spooled.file, spooled.name, spooled.content_type, options, read_limits(settings), str(settings.uploads))
 

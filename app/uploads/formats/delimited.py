@@ -91,7 +91,7 @@ class DelimitedReading(Reading):
         label = None if self.chosen.label is None else places[self.chosen.label]
         key = None if self.chosen.key is None else places[self.chosen.key]
         others = [(name, places[name]) for name in self.chosen.fields]
-        pick = itemgetter(*text)
+        pick = itemgetter(*text) if text else None
         width, build = len(self.names), self.builder.row
         for record in records:
             if isinstance(record, BadLine):
@@ -102,8 +102,8 @@ class DelimitedReading(Reading):
                 if any(map(str.strip, values)):
                     yield BadLine(line, f"the record has {fields_in(len(values))} where the first has {width}")
                 continue
-            texts = (pick(values),) if len(text) == 1 else pick(values)
-            if not texts[0] and not any(map(str.strip, values)):
+            texts = () if pick is None else (pick(values),) if len(text) == 1 else pick(values)
+            if not (texts and texts[0]) and not any(map(str.strip, values)):
                 continue  # Excel writes rows of nothing but delimiters
             fields, size = None, 0
             if others:

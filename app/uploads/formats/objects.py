@@ -86,7 +86,7 @@ class RowMaker:
             if any(text is not None for text in texts):
                 raise BadRow("the object has both `text` and `counts`")
             return self.builder.row_of_counts(line, counts, key, label, others)
-        if not texts:
+        if not texts and (columns.text or columns.counts):
             raise BadRow(f"the field `{shown(missing[0] if missing else COUNTS)}` is missing")
         return self.builder.row(line, texts, key, label, others, size)
 

@@ -141,7 +141,7 @@ def test_progress_counts_steps_and_its_fraction_never_goes_back(client: TestClie
 
 @pytest.fixture
 def audited(database: Database) -> str:
-    """Address of a succeeded calibrated job with five doubtful labels, two of which are as doubtful."""
+    """Address of a succeeded calibrated job with four doubtful labels, two of them equally so, and one that is not."""
     job_id, unit_ids = rows.submit(database, model="calibrated")
     rows.add_results(database, job_id)
     with database.sessions.begin() as session:
@@ -164,7 +164,7 @@ def test_the_audit_lists_doubtful_labels_once_the_most_doubtful_first(client: Te
     assert client.get(audited).json()["links"]["audit"] == f"{audited}/audit"
     for limit in (1, 2, 100):
         found = pages(client, f"{audited}/audit", "documents", limit=limit)
-        assert [row["key"] for row in found] == [f"document-{n}" for n in (2, 4, 3, 1, 5)]
+        assert [row["key"] for row in found] == [f"document-{n}" for n in (2, 4, 3, 1)]
     assert found[0] == {
         "key": "document-2",
         "label": "new-1",
@@ -172,7 +172,6 @@ def test_the_audit_lists_doubtful_labels_once_the_most_doubtful_first(client: Te
         "probability": 0.1,
         "suggestion": {"category": 0, "name": "physics", "probability": 0.5},
     }
-    assert found[-1]["suggestion"] is None
 
 
 @pytest.mark.parametrize("cursor", ["nonsense", "WzEsIDJd", "WyJuYW4iLCAxXQ"])  # [1, 2] is a place; ["nan", 1] is not

@@ -63,7 +63,12 @@ OPERATIONS = {
     "get_trace": ("get", "/v1/jobs/{job_id}/trace"),
     "get_categories": ("get", "/v1/jobs/{job_id}/categories"),
     "get_documents": ("get", "/v1/jobs/{job_id}/documents"),
+    "score_job": ("post", "/v1/jobs/{job_id}/score"),
+    "get_groups": ("get", "/v1/jobs/{job_id}/groups"),
     "get_audit": ("get", "/v1/jobs/{job_id}/audit"),
+    "get_labels": ("get", "/v1/jobs/{job_id}/labels"),
+    "get_label_pairs": ("get", "/v1/jobs/{job_id}/labels/pairs"),
+    "apply_labels": ("post", "/v1/jobs/{job_id}/labels/apply"),
     "get_topics": ("get", "/v1/jobs/{job_id}/topics"),
     "test_power": ("post", "/v1/jobs/{job_id}/power-test"),
     "get_power_test": ("get", "/v1/jobs/{job_id}/power-test"),
@@ -166,7 +171,7 @@ def test_whatever_is_asked_the_answer_is_one_that_the_document_describes(
     rows.add_results(database, job_id)
     with database.sessions.begin() as session:
         presence.record(session, "worker-1")  # else the service is not ready
-    if name.startswith("get_") or name == "extend_job":
+    if name.startswith("get_") or name in ("extend_job", "score_job", "apply_labels"):
         rows.succeed(database, job_id, unit_ids)
     operation = schemathesis.openapi.from_asgi("/openapi.json", client.app).find_operation_by_id(name)
     cases = operation.as_strategy(GenerationMode.POSITIVE)
@@ -298,6 +303,7 @@ def test_the_cursors_of_the_examples_are_cursors_of_their_lists(client: TestClie
         "TracePage": f"{job}/trace",
         "DocumentPage": f"{job}/documents",
         "AuditPage": f"{job}/audit",
+        "LabelPage": f"{job}/labels",
     }
     for name, path in lists.items():
         answer = client.get(path, params={"cursor": example_of(client, name)["next"]})

@@ -1,0 +1,155 @@
+"""A job's answers against gold labels, which are uploaded for this and not stored."""
+
+from collections.abc import Iterator
+from functools import partial
+from itertools import islice
+from tempfile import SpooledTemporaryFile
+from typing import Annotated, Any, BinaryIO, cast
+
+from anyio import to_thread
+from fastapi import APIRouter, Query, Request, Response
+from sqlalchemy.orm import Session, sessionmaker
+
+from app.core.errors import JobNotFound, MalformedRequest, ResultsNotReady, UnsupportedUpload, UploadTooLarge
+from app.core.tables import Job
+from app.http.dependencies import JobId, Readers, ServiceSettings, problems
+from app.http.long_answers import written
+from app.http.routers.documents import leaving_room, look_at, room_for_files, with_form
+from app.http.routers.results import find_concluded_job
+from app.schemas.scores import GoldChoices, MatchedOut, ScoreOut
+from app.scores import gold
+from app.scores.gold import Gold, Names
+from app.scores.measures import measure
+from app.uploads import intake
+from app.uploads.body import IN_MEMORY, spool
+from app.uploads.formats.reading import Reading
+from app.uploads.rows import BadLine, Row
+
+router = APIRouter(prefix="/v1/jobs/{job_id}", tags=["results"])
+
+EXAMPLE = "key,label\npaper-812,plasma\npaper-813,optics\n"
+FILE: dict[str, Any] = {"type": "string", "format": "binary"}
+FORM = {"type": "object", "title": "GoldForm", "required": ["file"], "properties": {"file": FILE}}
+GOLD_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "description": "A file of keys and labels, in any format of uploads that has keys: as the part `file` of a "
+        "form, or as the body under whatever content type it has. Both may be compressed with gzip.",
+        "content": {
+            "multipart/form-data": {"schema": FORM, "example": {"file": EXAMPLE}},
+            "application/octet-stream": {"schema": FILE, "example": EXAMPLE},
+        },
+    }
+}
+
+
+@router.put("/score", include_in_schema=False)  # `curl -T FILE` says PUT
+@router.post(
+    "/score",
+    operation_id="score_job",
+    summary="Score the answers against gold labels",
+    response_model=ScoreOut,
+    responses=problems(JobNotFound, ResultsNotReady, UploadTooLarge, UnsupportedUpload, MalformedRequest),
+    openapi_extra=GOLD_BODY,
+)
+async def score_job(
+    job_id: JobId,
+    request: Request,
+    readers: Readers,
+    settings: ServiceSettings,
+    choices: Annotated[GoldChoices, Query()],
+) -> Response:
+    """Score the answers against gold labels from a file with the columns `key` and `label`. Nothing is stored.
+
+    A gold label that is the name of a known category means that category; all others are new to the job. Scores are
+    over the documents that have both a gold label and an answer.
+    """
+    job, names = await intake.patiently(partial(concluded, readers, job_id))
+    headers = request.headers
+    with room_for_files(settings), SpooledTemporaryFile(max_size=IN_MEMORY, dir=str(settings.uploads)) as temporary:
+        sent = headers.get("content-type", ""), headers.get("content-encoding", "")
+        spooled = await spool(
+            leaving_room(request.stream(), settings), *sent, cast(BinaryIO, temporary), settings.max_upload_bytes
+        )
+        choices = with_form(choices, spooled)
+        reading = await intake.read(partial(look_at, spooled, choices, settings, needs_text=False))
+        check_columns(reading)
+        found = await read_gold(reading, job, names, readers)
+    return written(await to_thread.run_sync(partial(scored, readers, job, names, found, reading, choices.all_cells)))
+
+
+def concluded(readers: sessionmaker[Session], job_id: str) -> tuple[Job, Names]:
+    """The job and the names of its categories. Raises JobNotFound, ResultsNotReady."""
+    with readers.begin() as session:
+        job = find_concluded_job(session, job_id)
+        return job, gold.names_of(session, job)
+
+
+def check_columns(reading: Reading) -> None:
+    """Raise MalformedRequest unless the file has keys and labels."""
+    for role in ("key", "label"):
+        if reading.columns[role] is None:
+            others = ", ".join(reading.columns["fields"][:20])
+            named = f"; of its other columns, {others}, name the one that is, as in {role}=NAME" if others else ""
+            raise MalformedRequest(f"the file has no column `{role}`, so its gold labels belong to nothing{named}")
+
+
+async def read_gold(reading: Reading, job: Job, names: Names, readers: sessionmaker[Session]) -> Gold:
+    """The gold labels beside the job's answers, batch by batch. Raises MalformedRequest."""
+    found = Gold(names.names[: names.n_known])
+    rows = reading.rows()
+    while batch := await intake.read(partial(next_rows, rows)):
+        await intake.patiently(partial(look_up, readers, job, found, batch))
+    return found
+
+
+def next_rows(rows: Iterator[Row | BadLine]) -> list[Row | BadLine]:
+    """The next rows; none at the end."""
+    return list(islice(rows, gold.BATCH))
+
+
+def look_up(readers: sessionmaker[Session], job: Job, found: Gold, batch: list[Row | BadLine]) -> None:
+    """Put rows beside the answers for their documents."""
+    with readers.begin() as session:
+        answers = gold.answers(session, job, batch)
+    found.add(batch, answers)
+
+
+def scored(
+    readers: sessionmaker[Session], job: Job, names: Names, found: Gold, reading: Reading, all_cells: bool
+) -> ScoreOut:
+    """The answer to the request."""
+    merged = gold.merged(found)
+    measured = measure(merged.answered, names, all_cells=all_cells)
+    n_scored = int(merged.answered.gold.size)
+    with readers.begin() as session:
+        n_answered = gold.count_answered(session, job)
+        contradictory_keys = gold.keys_of(session, merged.contradictory)
+    return ScoreOut(
+        documents=MatchedOut(
+            labels=merged.n_documents,
+            scored=n_scored,
+            without_answer=merged.n_without_answer,
+            labeled=merged.n_labeled,
+            missing=n_answered - n_scored - merged.n_contradictory_answered,
+            unlabeled=found.n_unlabeled,
+            unknown=found.n_unknown,
+            contradictory=len(merged.contradictory),
+            rejected=found.n_rejected,
+        ),
+        scores=measured.scores,
+        undefined=measured.undefined,
+        categories=measured.categories,
+        known_categories=measured.known,
+        new_categories=measured.new,
+        confusion=measured.confusion,
+        cells=measured.n_cells,
+        unknown_keys=found.unknown_keys,
+        contradictory_keys=contradictory_keys,
+        errors=[{"line": line, "reason": reason} for line, reason in found.errors],
+        format=reading.format,
+        charset=reading.charset,
+        delimiter=reading.delimiter,
+        columns=reading.columns,
+        warnings=reading.warnings,
+    )

@@ -1,0 +1,1 @@
+"""Answers against gold labels: what a job is worth."""

@@ -1,0 +1,193 @@
+"""Gold labels, row by row, beside what a job answers for the documents with their keys."""
+
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from sqlalchemy import and_, func, select
+from sqlalchemy.orm import Session
+
+from app.core.errors import MalformedRequest
+from app.core.tables import Answer, Category, Document, Job, is_part_of
+from app.uploads.rows import BadLine, Row
+from sampler.corpus import Array
+
+BATCH = 1_000  # rows whose documents are looked up at once
+MAX_ERRORS = 100  # rows that are reported
+MAX_KEYS = 10  # that are named
+# The confusion table is held in memory, and matched as a whole. More labels than these are probably keys or texts.
+MAX_LABELS = 5_000
+NO_ANSWER, LABELED = -1, -2  # in the place of a category: none was found, or the job knew a label
+
+Number = TypeVar("Number", int, float)
+
+
+class Names(NamedTuple):
+    """The job's categories: known ones first, as their index has them."""
+
+    names: list[str]
+    n_known: int
+
+
+class Answered(NamedTuple):
+    """The documents that are scored. Gold labels that are new to the job have numbers from n_known on, of their own."""
+
+    gold: Array  # int64[n], of the label
+    category: Array  # int64[n], index of the answer's
+    probability: Array  # float64[n], of it; NaN where it is not known
+    known_probability: Array  # float64[n], of any known category; the same
+    labels: list[str]  # by number; the first n_known are the known categories
+
+
+@dataclass
+class Gold:
+    """What was read of a file of gold labels, and what the job says of the same documents."""
+
+    known: Sequence[str]  # names of the known categories
+    numbers: dict[str, int] = field(init=False)  # of labels
+    document: "array[int]" = field(default_factory=lambda: array("q"))
+    label: "array[int]" = field(default_factory=lambda: array("q"))
+    category: "array[int]" = field(default_factory=lambda: array("q"))  # of the answer, NO_ANSWER or LABELED
+    probability: "array[float]" = field(default_factory=lambda: array("d"))
+    known_probability: "array[float]" = field(default_factory=lambda: array("d"))
+    n_unlabeled: int = 0
+    n_unknown: int = 0
+    n_rejected: int = 0
+    unknown_keys: list[str] = field(default_factory=list)
+    errors: list[BadLine] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Known categories have their own numbers."""
+        self.numbers = {name: number for number, name in enumerate(self.known)}
+
+    def refuse(self, line: BadLine) -> None:
+        """Count a row that cannot be used."""
+        self.n_rejected += 1
+        if len(self.errors) < MAX_ERRORS:
+            self.errors.append(line)
+
+    def number(self, label: str) -> int:
+        """The number of a label. Raises MalformedRequest if there are too many."""
+        number = self.numbers.setdefault(label, len(self.numbers))
+        if number >= len(self.known) + MAX_LABELS:
+            raise MalformedRequest(
+                f"the file has more than {MAX_LABELS} different labels that the job does not know; is the column of "
+                "the labels the right one?"
+            )
+        return number
+
+    def add(self, batch: Sequence[Row | BadLine], found: Mapping[str, "Known"]) -> None:
+        """Take some rows, with what the job says of their documents. Raises MalformedRequest."""
+        rows: list[Row] = []
+        for row in batch:
+            if isinstance(row, BadLine):
+                self.refuse(row)
+            elif row.key is None:
+                self.refuse(BadLine(row.line, "the row has no key"))
+            elif row.label is None:
+                self.n_unlabeled += 1
+            else:
+                rows.append(row)
+        for row in rows:
+            known = found.get(str(row.key))
+            if known is None:
+                self.n_unknown += 1
+                if len(self.unknown_keys) < MAX_KEYS:
+                    self.unknown_keys.append(str(row.key))
+                continue
+            self.document.append(known.document)
+            self.label.append(self.number(str(row.label)))
+            self.category.append(LABELED if known.is_labeled else number_or(known.category, NO_ANSWER))
+            self.probability.append(number_or(known.probability, np.nan))
+            self.known_probability.append(number_or(known.known_probability, np.nan))
+
+
+def number_or(value: Number | None, default: Number) -> Number:
+    """The value, or what stands for none."""
+    return default if value is None else value
+
+
+class Known(NamedTuple):
+    """What the job says of a document."""
+
+    document: int
+    is_labeled: bool
+    category: int | None
+    probability: float | None
+    known_probability: float | None
+
+
+def answers(session: Session, job: Job, batch: Sequence[Row | BadLine]) -> dict[str, Known]:
+    """What the job says of the documents with the keys of some rows, by key."""
+    keys = [row.key for row in batch if isinstance(row, Row) and row.key is not None]
+    of_job = and_(Answer.document_id == Document.id, Answer.job_id == job.id, Answer.edition == job.edition)
+    query = (
+        select(
+            Document.key,
+            Document.id,
+            Document.label.is_not(None),
+            Answer.category,
+            Answer.probability,
+            Answer.known_probability,
+        )
+        .outerjoin(Answer, of_job)
+        .where(Document.corpus_id == job.corpus_id, is_part_of(job.corpus_version), Document.key.in_(keys))
+    )
+    return {row[0]: Known(*row[1:]) for row in session.execute(query)}
+
+
+def names_of(session: Session, job: Job) -> Names:
+    """The names of the job's categories."""
+    present = select(Category.name, Category.known).where(Category.job_id == job.id, Category.edition == job.edition)
+    rows = session.execute(present.order_by(Category.category)).all()
+    return Names([name for name, _ in rows], sum(known for _, known in rows))
+
+
+def count_answered(session: Session, job: Job) -> int:
+    """How many documents the job has given a category."""
+    mine = (Answer.job_id == job.id, Answer.edition == job.edition, Answer.category.is_not(None))
+    return session.scalar(select(func.count()).where(*mine)) or 0
+
+
+class Merged(NamedTuple):
+    """Each document once."""
+
+    answered: Answered
+    n_documents: int  # with a gold label
+    n_without_answer: int
+    n_labeled: int
+    contradictory: list[int]  # ids of documents with several gold labels
+    n_contradictory_answered: int
+
+
+def merged(gold: Gold) -> Merged:
+    """What is to be scored: each document once; not at all if it comes again with another label."""
+    label, category = np.array(gold.label, np.int64), np.array(gold.category, np.int64)
+    documents, first, place = np.unique(np.array(gold.document, np.int64), return_index=True, return_inverse=True)
+    contradicts = np.zeros(documents.size, bool)
+    contradicts[place[label != label[first][place]]] = True
+    kept = first[~contradicts]
+    scored = kept[category[kept] >= 0]
+    answered = Answered(
+        label[scored],
+        category[scored],
+        np.array(gold.probability)[scored],
+        np.array(gold.known_probability)[scored],
+        list(gold.numbers),
+    )
+    return Merged(
+        answered,
+        kept.size,
+        int((category[kept] == NO_ANSWER).sum()),
+        int((category[kept] == LABELED).sum()),
+        documents[contradicts].tolist(),
+        int((category[first[contradicts]] >= 0).sum()),
+    )
+
+
+def keys_of(session: Session, documents: Sequence[int]) -> list[str]:
+    """The keys of the first of some documents."""
+    query = select(Document.key).where(Document.id.in_(documents[:MAX_KEYS])).order_by(Document.id)
+    return list(session.scalars(query))
