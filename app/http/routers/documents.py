@@ -179,7 +179,7 @@ def digest_of(spooled: Spooled, request: Request) -> str:
 def with_form(choices: UploadChoices, spooled: Spooled) -> UploadChoices:
     """The choices, and those that came as fields of the form; blank ones say nothing. Raises MalformedRequest."""
     given = {name: [value for value in values if value] for name, values in spooled.form.items()}
-    lists = ("text", "unlabeled")
+    lists = ("text", "unlabeled", "json_column")
     fields = {name: values if name in lists else values[-1] for name, values in given.items() if values}
     try:
         return UploadChoices.model_validate({**fields, **choices.model_dump(exclude_unset=True)})
@@ -204,6 +204,10 @@ def look_at(spooled: Spooled, choices: UploadChoices, settings: Settings) -> Rea
         label=choices.label,
         key=choices.key,
         unlabeled=tuple(choices.unlabeled),
+        counts=choices.counts,
+        fields=choices.fields,
+        json_columns=tuple(choices.json_column),
+        safe=choices.safe,
     )
     return look(spooled.file, spooled.name, spooled.content_type, options, read_limits(settings), str(settings.uploads))
 

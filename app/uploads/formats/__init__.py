@@ -35,6 +35,10 @@ FORMATS_OF_OPTIONS = {
     "delimiter": DELIMITED,
     "has_header": DELIMITED | {"xlsx"},
     "sheet": {"xlsx"},
+    "counts": DELIMITED | {"ndjson", "json", "xlsx", "parquet"},
+    "fields": DELIMITED | {"ndjson", "json", "xlsx", "parquet"},
+    "json_columns": DELIMITED | {"ndjson", "json", "xlsx", "parquet"},
+    "safe": DELIMITED,
 }
 TABLES = {"ndjson", "json", "csv", "tsv", "xlsx", "parquet", "svmlight"}  # formats of many documents a file
 
@@ -85,8 +89,9 @@ def reading_of(
 def check_options(reading: Reading, options: ReadOptions) -> None:
     """Raise MalformedRequest for an option that means nothing in this format: nothing is ignored in silence."""
     for option, formats in FORMATS_OF_OPTIONS.items():
-        if getattr(options, option) is not None and reading.format not in formats:
-            raise MalformedRequest(f"{option.removeprefix('has_')} means nothing here: the file is {reading.format}")
+        if getattr(options, option) not in (None, ()) and reading.format not in formats:
+            name = option.removeprefix("has_").removesuffix("s") if option != "counts" else option
+            raise MalformedRequest(f"{name} means nothing here: the file is {reading.format}")
 
 
 def charset_of(content_type: str | None, options: ReadOptions) -> str | None:
