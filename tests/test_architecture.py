@@ -112,9 +112,10 @@ APP_PARTS = {
     "app.broker": ("app.core", "app.broker"),
     "app.schemas": ("app.core", "app.schemas", "sampler"),
     "app.uploads": ("app.core", "app.uploads"),
+    "app.exports": ("app.core", "app.exports"),
     "app.forecasts": ("app.core", "app.schemas", "app.forecasts", "sampler"),
     "app.processes": ("app.core", "app.processes"),
-    "app.http": ("app.core", "app.broker", "app.schemas", "app.uploads", "app.forecasts", "app.http", "sampler"),
+    "app.http": ("app.core", "app.broker", "app.schemas", "app.uploads", "app.exports", "app.forecasts", "app.http", "sampler"),
     "app": ("app",),  # the command line, which starts the worker by name
 }
 

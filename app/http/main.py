@@ -17,7 +17,19 @@ from app.core.settings import Settings
 from app.http.dependencies import problems
 from app.http.front_door import FrontDoor
 from app.http.problems import render_errors
-from app.http.routers import audit, corpora, documents, health, jobs, power, preview, results, side_runs, topics
+from app.http.routers import (
+    audit,
+    corpora,
+    documents,
+    exports,
+    health,
+    jobs,
+    power,
+    preview,
+    results,
+    side_runs,
+    topics,
+)
 from app.schemas.common import Problem
 from app.uploads.corpus_counts import KnownCounts
 from app.uploads.removal import Removal
@@ -70,7 +82,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.removal = removal
     app.state.known_counts = KnownCounts()
     app.state.remembered_texts = RememberedTexts()
-    for part in (corpora, documents, preview, jobs, side_runs, results, topics, audit, power, health):
+    for part in (corpora, documents, preview, jobs, side_runs, results, topics, audit, power, exports, health):
         app.include_router(part.router, responses=ANYWHERE)
     app.add_middleware(FrontDoor, routes=app.routes, settings=settings)
     render_errors(app)

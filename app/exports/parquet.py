@@ -1,0 +1,58 @@
+"""Parquet, a group of rows at a time, if pyarrow is installed."""
+
+import io
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from app.exports.cells import any_text, cell_writer
+from app.exports.errors import FormatNotInstalled
+from app.exports.tables import Column, Table
+
+
+def check_installed() -> None:
+    """Raise FormatNotInstalled without the library."""
+    try:
+        import pyarrow.parquet  # noqa: F401
+    except ImportError as error:
+        raise FormatNotInstalled(
+            "Parquet is not written here: the service needs its extra, pip install 'newfound[parquet]'; "
+            "or choose format=ndjson"
+        ) from error
+
+
+def parquet_pieces(table: Table) -> Iterator[bytes]:
+    """The file, piece by piece; each lot is a group of rows."""
+    import pyarrow as pa
+    from pyarrow.parquet import ParquetWriter
+
+    types = {"boolean": pa.bool_(), "integer": pa.int64(), "number": pa.float64()}
+    schema = pa.schema([(column.name, types.get(column.kind, pa.string())) for column in table.columns])
+    to_values = [column_of(column) for column in table.columns]
+    out = io.BytesIO()
+    with ParquetWriter(out, schema, compression="snappy") as writer:
+        for lot in table.lots():
+            columns = list(zip(*lot, strict=True))
+            if not columns:
+                continue
+            arrays = [
+                pa.array(to_values[at](values), schema.types[at]) for at, values in enumerate(columns)
+            ]  # fmt: skip
+            writer.write_batch(pa.record_batch(arrays, schema=schema))
+            yield taken(out)
+    yield out.getvalue()
+
+
+def taken(out: io.BytesIO) -> bytes:
+    """What was written since the last time."""
+    data = out.getvalue()
+    out.seek(0)
+    out.truncate()
+    return data
+
+
+def column_of(column: Column) -> Callable[[Any], list[Any]]:
+    """A function that makes values ready for an array."""
+    if column.kind in ("boolean", "integer", "number", "text"):
+        return list
+    write = cell_writer(column, any_text)
+    return lambda values: [None if value is None else write(value)[0] for value in values]
