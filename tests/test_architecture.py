@@ -115,7 +115,10 @@ APP_PARTS = {
     "app.exports": ("app.core", "app.exports"),
     "app.forecasts": ("app.core", "app.schemas", "app.forecasts", "sampler"),
     "app.processes": ("app.core", "app.processes"),
-    "app.http": ("app.core", "app.broker", "app.schemas", "app.uploads", "app.exports", "app.forecasts", "app.http", "sampler"),
+    "app.http": (
+        *("app.core", "app.broker", "app.schemas", "app.uploads", "app.exports", "app.forecasts", "app.http"),
+        "sampler",
+    ),
     "app": ("app",),  # the command line, which starts the worker by name
 }
 

@@ -20,7 +20,7 @@ def is_plain_in_sheet(text: str) -> bool:
     return bool(text) and not ODD.search(text) and text.count("\n") < MAX_LINES
 
 
-def write_workbook(table: Table, file: BinaryIO, folder: str, max_rows: int = MAX_ROWS) -> None:
+def write_workbook(table: Table, file: BinaryIO, folder: str) -> None:
     """Write the table as the one sheet of a workbook. Raises ExportTooLarge.
 
     Rows go into a file in the folder, none stays in memory.
@@ -28,10 +28,10 @@ def write_workbook(table: Table, file: BinaryIO, folder: str, max_rows: int = MA
     options = {"constant_memory": True, "tmpdir": folder, "strings_to_urls": False, "strings_to_formulas": False}
     with xlsxwriter.Workbook(file, options) as book:
         sheet = book.add_worksheet(table.name.partition("-")[0])
-        write_rows(table, sheet, max_rows)
+        write_rows(table, sheet)
 
 
-def write_rows(table: Table, sheet: Worksheet, max_rows: int) -> None:
+def write_rows(table: Table, sheet: Worksheet) -> None:
     """Write the header and all rows. Raises ExportTooLarge."""
     for at, column in enumerate(table.columns):
         write_text(sheet, 0, at, column.name, column.name)
@@ -40,8 +40,8 @@ def write_rows(table: Table, sheet: Worksheet, max_rows: int) -> None:
     for lot in table.lots():
         for row in lot:
             n += 1
-            if n >= max_rows:
-                raise ExportTooLarge(f"a sheet has at most {max_rows} rows, with the header; choose format=csv")
+            if n >= MAX_ROWS:
+                raise ExportTooLarge(f"a sheet has at most {MAX_ROWS} rows, with the header; choose format=csv")
             for at, value in enumerate(row):
                 if value is not None:
                     writers[at].write(sheet, n, at, value)

@@ -1,5 +1,6 @@
 """Exports: documents, categories and the trace as files to download."""
 
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -113,7 +114,7 @@ def takes_gzip(accepted: str) -> bool:
     for each in accepted.lower().split(","):
         name, _, parameters = each.partition(";")
         if name.strip() in ("gzip", "x-gzip", "*"):
-            return not parameters.replace(" ", "").rstrip("0").rstrip(".").endswith("q=")
+            return re.fullmatch(r"\s*q\s*=\s*0(\.0*)?\s*", parameters) is None
     return False
 
 

@@ -11,33 +11,15 @@ from app.core.tables import Answer, Corpus, Document
 from tests.app import rows
 
 ODD = [
-    *(
-        "=1+1",
-        "+1",
-        "-1",
-        "@x",
-        "'=1",
-        "''-",
-        "'tis",
-        "\ta",
-        "\r",
-        "\n",
-        "a\r\nb",
-        "2024",
-        "true",
-        "null",
-        "NaN",
-        "1e5",
-    ),
-    *('"q"', '"a" b', "[1]", "[x", "{}", "_x0041_", "😀", "\x01", "\uffff", "\u2028", "a,b;c|d", '"', " 1", "=\r", ""),
+    *("=1+1", "+1", "-1", "@x", "'=1", "''-", "'tis", "\ta", "\r", "\n", "a\r\nb", "=\r", "😀", "\x01", "\uffff"),
+    *("2024", "1e5", "true", "null", "NaN", '"q"', '"a" b', "[1]", "[x", "{}", "_x0041_", "a,b;c|d", '"', " 1"),
+    *("\u2028", ""),
 ]
 CHARACTERS = st.characters(exclude_characters="\0", exclude_categories=["Cs"])
 TEXTS = st.sampled_from(ODD) | st.text(CHARACTERS, max_size=12)
 OURS = ["key", "text", "Text", "label", "category", "counts", "fields", "id"]
 NAMES = st.sampled_from([*OURS, "year", " a", "=n", "n\n", ""]) | st.text(CHARACTERS, max_size=5)
-NUMBERS = (
-    st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([0, 1.5, -3])
-)
+NUMBERS = st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False) | st.just(-3)
 VALUES = st.recursive(
     TEXTS | NUMBERS | st.booleans(),
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(TEXTS, inner, max_size=2),
