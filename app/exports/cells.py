@@ -13,6 +13,9 @@ FORMULA = re.compile("'*[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 JSON_BEGINNING = re.compile(r'\s*["\[{\-0-9tfnNI]')
 MAX_LINES = 1_000  # of a cell that stands as it is: an upload reads records of many more, but not of any number
 
+ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+ESCAPING_ENCODER = json.JSONEncoder(separators=(",", ":"))
+
 IsPlain = Callable[[str], bool]
 
 
@@ -23,12 +26,12 @@ def safe(cell: str) -> str:
 
 def written(value: Any) -> str:
     """A value as JSON."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return ENCODER.encode(value)
 
 
 def escaped(value: Any) -> str:
     """A value as JSON in letters that every format holds."""
-    return json.dumps(value, separators=(",", ":")).replace("_x", "\\u005fx")
+    return ESCAPING_ENCODER.encode(value).replace("_x", "\\u005fx")
 
 
 def is_json(text: str) -> bool:

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session, sessionmaker
 
 LOT_ROWS = 1_000
 LOT_CHARACTERS = 2**21  # of the texts in a lot; it ends with the row that reaches it
-FETCHED = 20  # rows that are held unread; a text has up to a mebibyte
+FETCHED = 50  # rows that are held unread; a text has up to a mebibyte
 
 
 def lots(

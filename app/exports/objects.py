@@ -1,12 +1,11 @@
 """NDJSON, and what programs for labeling read: Label Studio's tasks and doccano's lines."""
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
+from app.exports.cells import ENCODER
 from app.exports.tables import Column, Table, Values
 
-ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 KEY, TEXT, LABEL, CATEGORY, PROBABILITY = 0, 1, 2, 3, 5  # places in a row of answers
 
 
@@ -28,7 +27,14 @@ def ndjson_pieces(table: Table) -> Iterator[bytes]:
     """The file, piece by piece: an object a line."""
     columns, encode = named(table.columns), ENCODER.encode
     for lot in table.lots():
-        yield "".join([encode(object_of(columns, row)) + "\n" for row in lot]).encode()
+        yield lines("".join([encode(object_of(columns, row)) + "\n" for row in lot]))
+
+
+def lines(text: str) -> bytes:
+    """Lines that are lines to everybody: some clients end one at other characters, too."""
+    for mark in "\x85\u2028\u2029":
+        text = text.replace(mark, f"\\u{ord(mark):04x}")
+    return text.encode()
 
 
 def label_studio_pieces(answers: Table, model_version: str) -> Iterator[bytes]:
@@ -65,7 +71,7 @@ def doccano_pieces(answers: Table) -> Iterator[bytes]:
     """Lines for a project of text classification: `label` is a list; the rest is metadata to doccano."""
     columns = doccano_columns(answers.columns)
     for lot in answers.lots():
-        yield "".join([ENCODER.encode(line(columns, row)) + "\n" for row in lot]).encode()
+        yield lines("".join([ENCODER.encode(line(columns, row)) + "\n" for row in lot]))
 
 
 def doccano_columns(columns: Any) -> list[Column]:

@@ -27,7 +27,7 @@ class ReadOptions:
     unlabeled: tuple[str, ...] = ()  # values of the label column that mean: no label
     counts: str | None = None  # the column of ready bags of words
     fields: str | None = None  # the column of objects whose members are columns
-    json_columns: tuple[str, ...] = ()  # whose cells are JSON where they can be read as such
+    json_column: tuple[str, ...] = ()  # whose cells are JSON where they can be read as such
     safe: bool | None = None  # whether cells have an apostrophe before what spreadsheets take for formulas
 
 

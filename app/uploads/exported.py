@@ -51,12 +51,12 @@ class ExportedRows:
         self.builder = builder
         self.is_safe = bool(options.safe)
         self.places = {name: at for at, name in enumerate(names)}
-        self.json = frozenset(options.json_columns)
+        self.json = frozenset(options.json_column)
 
     @staticmethod
     def are_needed(options: ReadOptions) -> bool:
         """Whether the client said that there is anything that no other table has."""
-        return bool(options.safe or options.json_columns or options.counts or options.fields)
+        return bool(options.safe or options.json_column or options.counts or options.fields)
 
     def row(self, line: int, cells: Sequence[Any]) -> Row:
         """The row of a record. Raises BadRow."""
@@ -101,8 +101,8 @@ class ExportedObjects:
         self.members = options.fields
         self.counts = options.counts
         named = {*options.text, options.label, options.key}
-        self.json = [(name, decoded_string if name in named else decoded) for name in options.json_columns]
-        self.is_needed = bool(options.fields or options.counts or options.json_columns)
+        self.json = [(name, decoded_string if name in named else decoded) for name in options.json_column]
+        self.is_needed = bool(options.fields or options.counts or options.json_column)
 
     def restored(self, fields: dict[str, Any]) -> dict[str, Any]:
         """The object as its columns are. Raises BadRow."""

@@ -206,7 +206,7 @@ def look_at(spooled: Spooled, choices: UploadChoices, settings: Settings) -> Rea
         unlabeled=tuple(choices.unlabeled),
         counts=choices.counts,
         fields=choices.fields,
-        json_columns=tuple(choices.json_column),
+        json_column=tuple(choices.json_column),
         safe=choices.safe,
     )
     return look(spooled.file, spooled.name, spooled.content_type, options, read_limits(settings), str(settings.uploads))

@@ -30,14 +30,15 @@ from app.uploads.text_lines import Source
 __all__ = ["Reading", "look"]
 BEGINNING = 2**16  # characters that are looked at
 DELIMITED = {"csv", "tsv"}
+OF_COLUMNS = {"ndjson", "json", "xlsx", "parquet"}
 FORMATS_OF_OPTIONS = {
     "charset": DELIMITED | {"ndjson", "json", "text", "svmlight", "zip"},
     "delimiter": DELIMITED,
     "has_header": DELIMITED | {"xlsx"},
     "sheet": {"xlsx"},
-    "counts": DELIMITED | {"ndjson", "json", "xlsx", "parquet"},
-    "fields": DELIMITED | {"ndjson", "json", "xlsx", "parquet"},
-    "json_columns": DELIMITED | {"ndjson", "json", "xlsx", "parquet"},
+    "counts": DELIMITED | OF_COLUMNS,
+    "fields": DELIMITED | OF_COLUMNS,
+    "json_column": DELIMITED | OF_COLUMNS,
     "safe": DELIMITED,
 }
 TABLES = {"ndjson", "json", "csv", "tsv", "xlsx", "parquet", "svmlight"}  # formats of many documents a file
@@ -90,8 +91,7 @@ def check_options(reading: Reading, options: ReadOptions) -> None:
     """Raise MalformedRequest for an option that means nothing in this format: nothing is ignored in silence."""
     for option, formats in FORMATS_OF_OPTIONS.items():
         if getattr(options, option) not in (None, ()) and reading.format not in formats:
-            name = option.removeprefix("has_").removesuffix("s") if option != "counts" else option
-            raise MalformedRequest(f"{name} means nothing here: the file is {reading.format}")
+            raise MalformedRequest(f"{option.removeprefix('has_')} means nothing here: the file is {reading.format}")
 
 
 def charset_of(content_type: str | None, options: ReadOptions) -> str | None:

@@ -64,3 +64,9 @@ def fill(database: Database, documents: list[dict[str, Any]], corpus_id: str = r
             session.add(Corpus(id=corpus_id, name="corpus", version=1))
             session.flush()
         session.execute(insert(Document), [{**each, "corpus_id": corpus_id, "version": 1} for each in documents])
+
+
+def documents(n: int, **more: Any) -> list[dict[str, Any]]:
+    """Some plain documents."""
+    plain = {"label": None, "is_counts": False, "fields": None, "erased": False}
+    return [{"key": f"k{i}", "text": f"text {i}", **plain, **more} for i in range(n)]

@@ -82,6 +82,7 @@ def job(database: Database) -> str:
     """Address of a job with an answer for each document."""
     job_id, _ = rows.submit(database)
     documents = [{**each, "fields": each["fields"] if n % 3 else None} for n, each in enumerate(ALL_ODD)]
+    documents.append({**ALL_ODD[0], "key": "bag", "text": '{"a":1,"b c":2}', "is_counts": True})
     fill(database, documents)
     rows.add_results(database, job_id)
     return f"/v1/jobs/{job_id}"
