@@ -8,6 +8,9 @@ from app.exports.cells import any_text, cell_writer
 from app.exports.errors import FormatNotInstalled
 from app.exports.tables import Column, Table
 
+GROUP_ROWS = 20_000  # at most, with the last lot; what the file says of each group stays in memory until its end
+GROUP_BYTES = 2**23
+
 
 def check_installed() -> None:
     """Raise FormatNotInstalled without the library."""
@@ -21,7 +24,7 @@ def check_installed() -> None:
 
 
 def parquet_pieces(table: Table) -> Iterator[bytes]:
-    """The file, piece by piece; each lot is a group of rows."""
+    """The file, piece by piece; some lots are a group of rows."""
     import pyarrow as pa
     from pyarrow.parquet import ParquetWriter
 
@@ -29,16 +32,25 @@ def parquet_pieces(table: Table) -> Iterator[bytes]:
     schema = pa.schema([(column.name, types.get(column.kind, pa.string())) for column in table.columns])
     to_values = [column_of(column) for column in table.columns]
     out = io.BytesIO()
+    held: list[Any] = []
+
+    def group() -> bytes:
+        writer.write_table(pa.Table.from_batches(held, schema))
+        held.clear()
+        return taken(out)
+
     with ParquetWriter(out, schema, compression="snappy") as writer:
         for lot in table.lots():
-            columns = list(zip(*lot, strict=True))
-            if not columns:
-                continue
-            arrays = [
-                pa.array(to_values[at](values), schema.types[at]) for at, values in enumerate(columns)
-            ]  # fmt: skip
-            writer.write_batch(pa.record_batch(arrays, schema=schema))
-            yield taken(out)
+            if columns := list(zip(*lot, strict=True)):
+                arrays = [pa.array(to_values[at](values), schema.types[at]) for at, values in enumerate(columns)]
+                held.append(pa.record_batch(arrays, schema=schema))
+            if (
+                sum(batch.num_rows for batch in held) >= GROUP_ROWS
+                or sum(batch.nbytes for batch in held) >= GROUP_BYTES
+            ):
+                yield group()
+        if held:
+            yield group()
     yield out.getvalue()
 
 
