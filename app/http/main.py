@@ -22,6 +22,7 @@ from app.http.routers import (
     audit,
     corpora,
     documents,
+    exports,
     groups,
     health,
     jobs,
@@ -85,7 +86,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.removal = removal
     app.state.known_counts = KnownCounts()
     app.state.remembered_texts = RememberedTexts()
-    of_jobs = (jobs, side_runs, results, answers, scores, groups, topics, audit, labels, power)
+    of_jobs = (jobs, side_runs, results, answers, scores, groups, topics, audit, labels, power, exports)
     for part in (corpora, documents, preview, *of_jobs, health):
         app.include_router(part.router, responses=ANYWHERE)
     app.add_middleware(FrontDoor, routes=app.routes, settings=settings)

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from app.schemas.common import example
 
 MAX_COLUMN_NAME = 200
+MAX_JSON = 300  # columns whose cells are JSON
 MAX_CHOSEN = 100  # text columns, and values that mean no label
 
 Format = Literal["ndjson", "json", "csv", "tsv", "text", "zip", "xlsx", "parquet", "svmlight"]
@@ -41,6 +42,21 @@ class FileChoices(BaseModel):
     unlabeled: list[Annotated[str, Field(max_length=MAX_COLUMN_NAME)]] = Field(
         default=[], max_length=MAX_CHOSEN, description="Values of the label's column that mean: no label."
     )
+    counts: ColumnName | None = Field(
+        default=None, description="The column of ready bags of words; in a table its cells are JSON."
+    )
+    fields: ColumnName | None = Field(
+        default=None, description="A column of objects, in a table as JSON, whose members are columns of their own."
+    )
+    json_column: list[ColumnName] = Field(
+        default=[],
+        max_length=MAX_JSON,
+        description="Columns whose cells are read as JSON where they are JSON; of text, label and key only strings.",
+    )
+    safe: bool | None = Field(
+        default=None, description="Whether a CSV has an apostrophe before what spreadsheets take for formulas, "
+        "as our exports have it: it is taken off."
+    )  # fmt: skip
 
 
 class UploadChoices(FileChoices):

@@ -26,6 +26,10 @@ class ReadOptions:
     key: str | None = None
     unlabeled: tuple[str, ...] = ()  # values of the label column that mean: no label
     needs_text: bool = True  # else a file of keys and labels will do, whose texts are blank then
+    counts: str | None = None  # the column of ready bags of words
+    fields: str | None = None  # the column of objects whose members are columns
+    json_column: tuple[str, ...] = ()  # whose cells are JSON where they can be read as such
+    safe: bool | None = None  # whether cells have an apostrophe before what spreadsheets take for formulas
 
 
 class Columns(NamedTuple):
@@ -36,6 +40,7 @@ class Columns(NamedTuple):
     key: str | None
     fields: tuple[str, ...]
     counts: str | None = None  # of ready bags of words, which stand for the text
+    members: str | None = None  # of objects whose members are further fields
 
     def told(self) -> dict[str, Any]:
         """The columns as a client reads of them."""
@@ -109,18 +114,21 @@ def choose(table: Table, options: ReadOptions, limits: ReadLimits, *, can_count:
     if not text:
         text = tuple(filter(None, [table.by_default(TEXT)]))
     counts = table.by_default(COUNTS) if can_count and not options.text else None
+    if options.counts:
+        counts = table.named(options.counts, COUNTS)
+    members = table.named(options.fields, "fields") if options.fields else None
     label = table.by_default(LABEL) if options.label is None else options.label and table.named(options.label, LABEL)
     key = table.by_default(KEY) if options.key is None else options.key and table.named(options.key, KEY)
     if not text and not counts and options.needs_text:
         raise MalformedRequest(no_text(table, label or None, options))
     if label is None:
         check_label(table, text)
-    used = [*text, *filter(None, (counts, label, key))]
+    used = [*text, *filter(None, (counts, label, key, members))]
     if len(set(used)) < len(used):
         twice = next(name for name in used if used.count(name) > 1)
         raise MalformedRequest(f"the column {shown(twice)} cannot be two of text, label and key at once")
     fields = tuple(name for name in table.names if name not in used)
-    return Columns(text, label or None, key or None, fields, counts)
+    return Columns(text, label or None, key or None, fields, counts, members)
 
 
 def check_unique(table: Table) -> None:

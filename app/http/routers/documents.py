@@ -203,7 +203,7 @@ def with_form(choices: Choices, spooled: Spooled) -> Choices:
         name: [value for value in values if value or name in ("label", "key")]
         for name, values in spooled.form.items()
     }  # fmt: skip
-    lists = ("text", "unlabeled")
+    lists = ("text", "unlabeled", "json_column")
     fields = {name: values if name in lists else values[-1] for name, values in given.items() if values}
     try:
         return type(choices).model_validate({**fields, **choices.model_dump(exclude_unset=True)})
@@ -231,6 +231,10 @@ def look_at(
         key=choices.key,
         unlabeled=tuple(choices.unlabeled),
         needs_text=needs_text,
+        counts=choices.counts,
+        fields=choices.fields,
+        json_column=tuple(choices.json_column),
+        safe=choices.safe,
     )
     return look(spooled.file, spooled.name, spooled.content_type, options, read_limits(settings), str(settings.uploads))
 

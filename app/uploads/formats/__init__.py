@@ -30,11 +30,16 @@ from app.uploads.text_lines import Source
 __all__ = ["Reading", "look"]
 BEGINNING = 2**16  # characters that are looked at
 DELIMITED = {"csv", "tsv"}
+OF_COLUMNS = {"ndjson", "json", "xlsx", "parquet"}
 FORMATS_OF_OPTIONS = {
     "charset": DELIMITED | {"ndjson", "json", "text", "svmlight", "zip"},
     "delimiter": DELIMITED,
     "has_header": DELIMITED | {"xlsx"},
     "sheet": {"xlsx"},
+    "counts": DELIMITED | OF_COLUMNS,
+    "fields": DELIMITED | OF_COLUMNS,
+    "json_column": DELIMITED | OF_COLUMNS,
+    "safe": DELIMITED,
 }
 DOCUMENTS = (  # which folder and which file a ZIP has that is one
     ("word/", ("[Content_Types].xml",), "a Word document"),
@@ -91,7 +96,7 @@ def reading_of(
 def check_options(reading: Reading, options: ReadOptions) -> None:
     """Raise MalformedRequest for an option that means nothing in this format: nothing is ignored in silence."""
     for option, formats in FORMATS_OF_OPTIONS.items():
-        if getattr(options, option) is not None and reading.format not in formats:
+        if getattr(options, option) not in (None, ()) and reading.format not in formats:
             raise MalformedRequest(f"{option.removeprefix('has_')} means nothing here: the file is {reading.format}")
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from app.core.errors import MalformedRequest
 from app.uploads.columns import ReadOptions, Table, choose, looks_like_header
+from app.uploads.exported import ExportedRows, without_apostrophe
 from app.uploads.formats.header import header_of, quoted
 from app.uploads.formats.reading import Reading
 from app.uploads.formats.records import Record, Records
@@ -46,6 +47,8 @@ class DelimitedReading(Reading):
         self.delimiter = self.layout.delimiter
         first, sample = self.sample()
         self.first_line, cells = first
+        if options.safe:
+            cells = [without_apostrophe(cell) for cell in cells]
         self.names, self.has_header = header_of(cells, options)
         if not self.has_header:
             sample = [cells, *sample]
@@ -92,6 +95,8 @@ class DelimitedReading(Reading):
         key = None if self.chosen.key is None else places[self.chosen.key]
         others = [(name, places[name]) for name in self.chosen.fields]
         pick = itemgetter(*text) if text else None
+        is_exported = ExportedRows.are_needed(self.options)
+        exported = ExportedRows(self.names, self.chosen, self.options, self.builder)
         width, build = len(self.names), self.builder.row
         for record in records:
             if isinstance(record, BadLine):
@@ -101,6 +106,10 @@ class DelimitedReading(Reading):
             if len(values) != width:
                 if any(map(str.strip, values)):
                     yield BadLine(line, f"the record has {fields_in(len(values))} where the first has {width}")
+                continue
+            if is_exported:
+                if any(map(str.strip, values)):
+                    yield made(exported, line, values)
                 continue
             texts = () if pick is None else (pick(values),) if len(text) == 1 else pick(values)
             if not (texts and texts[0]) and not any(map(str.strip, values)):
@@ -120,6 +129,14 @@ class DelimitedReading(Reading):
                 )
             except BadRow as error:
                 yield BadLine(line, str(error))
+
+
+def made(rows: ExportedRows, line: int, values: list[str]) -> Row | BadLine:
+    """The row of a record that an export wrote."""
+    try:
+        return rows.row(line, values)
+    except BadRow as error:
+        return BadLine(line, str(error))
 
 
 def layout_of(source: Source, options: ReadOptions, format: str) -> Layout:

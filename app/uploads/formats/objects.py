@@ -2,12 +2,14 @@
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
 from app.core.errors import MalformedRequest
 from app.uploads.column_names import COUNTS, ROLES, normal
 from app.uploads.columns import Columns, ReadOptions, Table, choose
+from app.uploads.exported import ExportedObjects
 from app.uploads.formats.reading import Reading
 from app.uploads.limits import ReadLimits
 from app.uploads.rows import BadLine, BadRow, Row, RowBuilder, check_deeply, shown
@@ -31,23 +33,36 @@ class ObjectsReading(Reading):
     def items(self) -> Iterator[Item | BadLine]:
         """The objects from the beginning."""
 
+    def restored(self) -> Iterator[Item | BadLine]:
+        """The objects as their columns are, if an export wrote them."""
+        objects = ExportedObjects(self.options)
+        if not objects.is_needed:
+            yield from self.items()
+            return
+        for item in self.items():
+            try:
+                yield item if isinstance(item, BadLine) else (item[0], objects.restored(item[1]), item[2])
+            except BadRow as error:
+                yield BadLine(item[0], str(error))
+
     def find_columns(self) -> None:
         """Choose among the names of the first objects. Raises MalformedRequest."""
-        first = list(islice(self.items(), SAMPLE))
+        first = list(islice(self.restored(), SAMPLE))
         sample = [item[1] for item in first if not isinstance(item, BadLine)]
         if not first:
             raise MalformedRequest("the file is empty")
         if not sample:
             raise MalformedRequest(f"the file cannot be read: {self.what} {first[0][0]}: {first[0][1]}")
         names = list(dict.fromkeys(name for fields in sample for name in fields))
-        self.chosen = choose(Table(without_variants(names, sample), sample), self.options, self.limits, can_count=True)
+        columns = Table(without_variants(names, sample), sample)
+        self.chosen = choose(columns, replace(self.options, fields=None), self.limits, can_count=True)
         self.columns = self.chosen.told()
         self.builder = RowBuilder(self.limits, self.options.unlabeled)
 
     def rows(self) -> Iterator[Row | BadLine]:
         """A row for each object."""
         make = RowMaker(self.chosen, self.builder).row
-        for item in self.items():
+        for item in self.restored():
             if isinstance(item, BadLine):
                 yield item
                 continue

@@ -11,6 +11,7 @@ from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, Shee
 
 from app.core.errors import MalformedRequest
 from app.uploads.columns import ReadOptions, Table, choose
+from app.uploads.exported import ExportedRows
 from app.uploads.formats.header import header_of, quoted
 from app.uploads.formats.reading import Reading
 from app.uploads.formats.sheet_size import check_workbook
@@ -94,11 +95,16 @@ class SheetReading(Reading):
         label = None if self.chosen.label is None else places[self.chosen.label]
         key = None if self.chosen.key is None else places[self.chosen.key]
         others = [(name, places[name]) for name in self.chosen.fields]
+        is_exported = ExportedRows.are_needed(self.options)
+        exported = ExportedRows(self.names, self.chosen, self.options, self.builder)
         for number, values in self.records():
             if self.has_header and number == self.first_row:
                 continue
             try:
                 found = [plain(value) for value in values]
+                if is_exported:
+                    yield exported.row(number, found)
+                    continue
                 fields = {name: found[at] for name, at in others if found[at] is not None}
                 yield self.builder.row(
                     number,

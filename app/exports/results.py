@@ -1,0 +1,69 @@
+"""The categories and the trace of a job as tables."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from sqlalchemy import select, tuple_
+from sqlalchemy.orm import Session, sessionmaker
+
+from app.core.tables import Category, Draw
+from app.exports.lots import lots
+from app.exports.tables import Column, Kind, Table
+
+CATEGORY_COLUMNS: dict[str, Kind] = {
+    "category": "integer",
+    "name": "text",
+    "known": "boolean",
+    "documents": "integer",
+    "labeled": "integer",
+    "share": "number",
+    "stability": "number",
+    "top_words": "text",
+}
+TRACE_COLUMNS: dict[str, Kind] = {
+    "chain": "integer",
+    "sweep": "integer",
+    "n_categories": "integer",
+    "n_new": "integer",
+    "n_new_with_documents": "integer",
+    "n_tables": "integer",
+    "alpha": "number",
+    "gamma": "number",
+    "log_joint": "number",
+    "setting": "integer",
+}
+
+
+def columns_of(kinds: dict[str, Kind]) -> list[Column]:
+    """Columns by their names and kinds."""
+    return [Column(name, kind) for name, kind in kinds.items()]
+
+
+def categories_table(job_id: str, categories: Sequence[Category]) -> Table:
+    """The categories of a job, each with its top words in one cell."""
+    rows = [
+        [
+            category.category,
+            category.name,
+            category.known,
+            category.n_documents,
+            category.n_labeled,
+            category.share,
+            category.stability,
+            ", ".join(word["word"] for word in category.top_words),
+        ]
+        for category in categories
+    ]
+    return Table(f"categories-{job_id[:8]}", columns_of(CATEGORY_COLUMNS), lambda: iter([rows]))
+
+
+def trace_table(readers: sessionmaker[Session], job_id: str, check: Callable[[Session], Any]) -> Table:
+    """The draws of a job by chain and sweep; of a job that runs, those that are saved by then."""
+    columns = [getattr(Draw, name) for name in TRACE_COLUMNS]
+    query = select(*columns).where(Draw.job_id == job_id).order_by(Draw.chain, Draw.sweep)
+    place = tuple_(Draw.chain, Draw.sweep)
+
+    def rows() -> Iterator[list[Any]]:
+        return lots(readers, check, query, lambda row: (row.chain, row.sweep), place.__gt__)
+
+    return Table(f"trace-{job_id[:8]}", columns_of(TRACE_COLUMNS), rows)
