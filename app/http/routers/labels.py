@@ -18,10 +18,10 @@ from app.core.errors import (
 )
 from app.core.tables import FOREVER, Audit, Category, Document, Job, is_part_of
 from app.http.dependencies import MAX_BODY_BYTES, JobId, Readers, ServiceSettings, database, problems
+from app.http.files import read_limits
 from app.http.long_answers import written
 from app.http.pages import PAGE, Cursor, Limit, from_cursor, page
 from app.http.routers.audit import audited_out, of_audit
-from app.http.routers.documents import read_limits
 from app.http.routers.results import find_concluded_job
 from app.schemas.labels import (
     MAX_APPLIED,

@@ -13,8 +13,8 @@ from sqlalchemy.orm import Session, sessionmaker
 from app.core.errors import JobNotFound, MalformedRequest, ResultsNotReady, UnsupportedUpload, UploadTooLarge
 from app.core.tables import Job
 from app.http.dependencies import JobId, Readers, ServiceSettings, problems
+from app.http.files import leaving_room, look_at, room_for_files, with_form
 from app.http.long_answers import written
-from app.http.routers.documents import leaving_room, look_at, room_for_files, with_form
 from app.http.routers.results import find_concluded_job
 from app.schemas.scores import GoldChoices, MatchedOut, ScoreOut
 from app.scores import gold

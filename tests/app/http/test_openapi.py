@@ -24,7 +24,7 @@ from app.core import presence
 from app.core.db import Database
 from app.core.errors import PROBLEM
 from app.http.new_categories import summary
-from app.http.routers.documents import UPLOAD_EXAMPLE
+from app.http.routers.uploads import UPLOAD_EXAMPLE
 from app.schemas.job_settings import ExtensionIn, SettingsIn
 from app.schemas.results import NewCategoriesOut
 from tests.app import rows

@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 from app.core import disk
 from app.core.db import Database
 from app.core.settings import Settings
-from app.http.routers import documents as documents_router
+from app.http import files
 from app.uploads import store
 from app.uploads.body import Writer
 from app.uploads.store import Store
@@ -237,8 +237,8 @@ def test_a_full_disk_under_the_files_of_uploads_is_a_507(
         refused = send(client, corpus, lines({"text": "a"}))
     assert (refused.status_code, refused.json()["type"]) == (507, "urn:newfound:problem:storage-full")
     assert "NEWFOUND_UPLOADS_FOLDER" in refused.json()["detail"]
-    monkeypatch.setattr(documents_router, "LOOK_BYTES", 10)
-    monkeypatch.setattr(documents_router, "free_bytes", lambda folder: 2**20)
+    monkeypatch.setattr(files, "LOOK_BYTES", 10)
+    monkeypatch.setattr(files, "free_bytes", lambda folder: 2**20)
     assert send(client, corpus, lines({"text": "a"})).status_code == 507
     assert client.get(corpus).json()["documents"] == 0
 

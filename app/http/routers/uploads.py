@@ -1,0 +1,197 @@
+"""Uploads: a file of documents into a corpus."""
+
+import hashlib
+from dataclasses import replace
+from functools import partial
+from http import HTTPStatus
+from tempfile import SpooledTemporaryFile
+from typing import Annotated, Any, BinaryIO, cast
+
+from fastapi import APIRouter, Query, Request, Response
+from sqlalchemy.orm import Session, sessionmaker
+
+from app.core.errors import (
+    CorpusNotFound,
+    IdempotencyKeyReused,
+    MalformedRequest,
+    NothingAccepted,
+    ResourceDeleted,
+    ServiceError,
+    StorageFull,
+    UnsupportedUpload,
+    UploadAborted,
+    UploadTooLarge,
+)
+from app.core.idempotency import Answer, Once
+from app.forecasts.limits import check_disk
+from app.http.dependencies import (
+    CorpusId,
+    KeyedStream,
+    Readers,
+    ServiceSettings,
+    Sessions,
+    answer,
+    database,
+    problems,
+    rendered,
+)
+from app.http.files import leaving_room, look_at, room_for_files, with_form
+from app.schemas.uploads import UploadChoices, UploadOut
+from app.uploads import intake
+from app.uploads.body import IN_MEMORY, Spooled, spool
+from app.uploads.corpus_counts import count, count_labels
+from app.uploads.formats.reading import Reading
+from app.uploads.label_guards import label_warnings
+from app.uploads.store import Store
+
+router = APIRouter(prefix="/v1/corpora/{corpus_id}/documents", tags=["documents"])
+
+UPLOAD_EXAMPLE = '{"key": "paper-1", "text": "Galaxies at high redshift", "label": "astronomy"}\n{"text": "Solitons"}\n'
+FILE: dict[str, Any] = {"type": "string", "format": "binary"}
+FORM = {"type": "object", "title": "UploadForm", "required": ["file"], "properties": {"file": FILE}}
+UPLOAD_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "description": "A file as the part `file` of a form, or as the body under whatever content type it has. Both "
+        "may be compressed with gzip.",
+        "content": {
+            "multipart/form-data": {"schema": FORM, "example": {"file": UPLOAD_EXAMPLE}},
+            "application/octet-stream": {"schema": FILE, "example": UPLOAD_EXAMPLE},
+        },
+    }
+}
+
+
+@router.put("", include_in_schema=False)  # `curl -T FILE` says PUT
+@router.post(
+    "",
+    operation_id="upload_documents",
+    summary="Add documents to a corpus",
+    response_model=UploadOut,
+    responses=problems(
+        CorpusNotFound,
+        UploadTooLarge,
+        UnsupportedUpload,
+        NothingAccepted,
+        UploadAborted,
+        MalformedRequest,
+        IdempotencyKeyReused,
+        ResourceDeleted,
+        StorageFull,
+    ),
+    openapi_extra=UPLOAD_BODY,
+)
+async def upload_documents(
+    corpus_id: CorpusId,
+    request: Request,
+    once: KeyedStream,
+    sessions: Sessions,
+    readers: Readers,
+    settings: ServiceSettings,
+    choices: Annotated[UploadChoices, Query()],
+) -> Response:
+    """Add documents from a file: NDJSON, JSON, CSV, TSV, text, a ZIP of texts, XLSX, Parquet or SVMlight.
+
+    The file is read when it has come as a whole. A row that cannot be used is reported with its line and the reason,
+    and the others are accepted all the same, unless `on_error=abort`. A key is unique in its corpus; a document without
+    one gets a key that is made of its text, so that a file which is uploaded twice changes nothing.
+    """
+    store = Store(
+        database(request),
+        corpus_id,
+        choices.on_conflict,
+        settings.max_documents,
+        partial(check_disk, settings),
+        request.app.state.remembered_texts,
+    )
+    if once.key is None:  # else an earlier answer may say more than that the corpus is gone
+        await intake.patiently(store.look)
+    headers = request.headers
+    with room_for_files(settings), SpooledTemporaryFile(max_size=IN_MEMORY, dir=str(settings.uploads)) as temporary:
+        file = cast(BinaryIO, temporary)
+        sent = headers.get("content-type", ""), headers.get("content-encoding", "")
+        spooled = await spool(leaving_room(request.stream(), settings), *sent, file, settings.max_upload_bytes)
+        once = replace(once, digest=digest_of(spooled, request))
+        kept = await intake.patiently(partial(begin_upload, sessions, once))
+        if kept is not None:
+            return rendered(kept)
+        try:
+            choices = with_form(choices, spooled)
+            store.on_conflict = choices.on_conflict
+            if once.key is not None:
+                await intake.patiently(store.look)
+            reading = await intake.read(partial(look_at, spooled, choices, settings, tuple(choices.text)))
+            told = await take_in(reading, store, choices, readers)
+        except ServiceError:
+            await intake.patiently(partial(withdraw_upload, sessions, once))
+            raise
+    return rendered(await intake.patiently(partial(end_upload, sessions, once, answer(HTTPStatus.OK, told))))
+
+
+def digest_of(spooled: Spooled, request: Request) -> str:
+    """The digest of what was asked: of the file, and of how it is to be read."""
+    said = f"{spooled.sha256} {request.url.query} {sorted(spooled.form.items())}"
+    return hashlib.sha256(said.encode()).hexdigest()
+
+
+async def take_in(reading: Reading, store: Store, choices: UploadChoices, readers: sessionmaker[Session]) -> UploadOut:
+    """Store what was read, or say what would be stored; the answer to the upload. Raises ServiceError."""
+    report = intake.Report()
+    is_whole = choices.on_error == "abort"
+    if is_whole or choices.validate_only:
+        report = await intake.check(reading, store)
+        if is_whole:
+            report.check_all()
+        report.check()
+    if not choices.validate_only:
+        report, store = intake.Report(), store.anew()
+        with report.told():
+            await intake.receive(reading, store, report)
+        if is_whole and report.rejected:  # somebody else has taken a key meanwhile
+            await intake.patiently(store.take_back)
+            report.check_all()
+        report.check()
+    warnings = await intake.patiently(partial(warnings_of, reading, store.corpus_id, report, choices, readers))
+    return UploadOut(
+        **{name: getattr(report, name) for name in UploadOut.model_fields if hasattr(report, name)},
+        validated_only=choices.validate_only,
+        format=reading.format,
+        charset=reading.charset,
+        delimiter=reading.delimiter,
+        columns=reading.columns,
+        warnings=warnings,
+    )
+
+
+def warnings_of(
+    reading: Reading, corpus_id: str, report: intake.Report, choices: UploadChoices, readers: sessionmaker[Session]
+) -> list[str]:
+    """What may be wrong with an upload, and with its corpus after it."""
+    with readers.begin() as session:
+        n_documents = count(session, [corpus_id])[corpus_id].documents
+        labels = dict(count_labels(session, corpus_id))
+    if choices.validate_only:
+        n_documents += report.added
+        labels = dict(report.labels + report.labels.__class__(labels))
+    return [*reading.warnings, *report.remarks(), *label_warnings(sorted(labels.items()), n_documents)]
+
+
+def begin_upload(sessions: sessionmaker[Session], once: Once) -> Answer | None:
+    """Note an upload under its key; the answer to it, if it has been answered."""
+    with sessions.begin() as session:
+        return once.begin(session)
+
+
+def withdraw_upload(sessions: sessionmaker[Session], once: Once) -> None:
+    """Forget that an upload came under its key, since it was refused."""
+    if once.key is not None:
+        with sessions.begin() as session:
+            once.withdraw(session)
+
+
+def end_upload(sessions: sessionmaker[Session], once: Once, made: Answer) -> Answer:
+    """Keep the answer to an upload under a key."""
+    if once.key is None:
+        return made
+    with sessions.begin() as session:
+        return once.end(session, made)
