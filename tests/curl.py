@@ -11,6 +11,7 @@ def main() -> None:
     """Send one request and print the body of its answer."""
     parser = argparse.ArgumentParser()
     parser.add_argument("-s", action="store_true")
+    parser.add_argument("-X", dest="method")
     parser.add_argument("-H", dest="headers", action="append", default=[])
     parser.add_argument("-d", "--data-binary", dest="data")
     parser.add_argument("url")
@@ -19,7 +20,9 @@ def main() -> None:
     body = options.data and (
         Path(options.data[1:]).read_bytes() if options.data.startswith("@") else options.data.encode()
     )
-    answer = httpx2.request("POST" if body else "GET", options.url, headers=headers, content=body, timeout=None)
+    answer = httpx2.request(
+        options.method or ("POST" if body else "GET"), options.url, headers=headers, content=body, timeout=None
+    )
     sys.stdout.write(answer.text)
 
 

@@ -183,7 +183,7 @@ def test_the_readmes_commands_work_when_pasted(service: Service, tmp_path: Path)
         answer, end = decoder.raw_decode(rest)
         answers.append(answer)
         rest = rest[end:].lstrip()
-    labeled, unlabeled, job, categories, documents, trace, audit, power_test = answers
+    labeled, unlabeled, job, categories, documents, trace, score, audit, power_test = answers
     assert (labeled["accepted"], labeled["labeled"], unlabeled["accepted"]) == (480, 480, 1520)
     assert job["status"] == "succeeded"
     assert len([category for category in categories["categories"] if category["known"]]) == 6
@@ -196,6 +196,8 @@ def test_the_readmes_commands_work_when_pasted(service: Service, tmp_path: Path)
     ]
     assert all(runner_up <= answer for runner_up, answer in second)
     assert [draw["sweep"] for draw in trace["draws"]] == [1, 2, 3, 4, 5]
+    assert score["documents"]["scored"] > 1500
+    assert score["scores"]["nmi"] > 0.8
     assert all(document["probability"] < 0.5 for document in audit["documents"])
     assert (power_test["id"], power_test["power_test"]["progress"]["stage"]) == (job["id"], "power")
 
