@@ -12,7 +12,7 @@ from tests.app.http.test_api import pages
 from tests.app.uploads.sending import lines, new_corpus, send
 from tests.worker import jobs
 
-OWN = ("key", "copy_of")  # what each of several equal texts has for itself
+OWN = ("key", "text", "copy_of")  # what each of several equal texts has for itself; they may differ in white space
 CONTRADICTED = 3  # labeled documents, with a copy that has another label
 
 

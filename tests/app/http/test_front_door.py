@@ -27,14 +27,14 @@ def kind(request: pytest.FixtureRequest) -> str:
         (
             "/v1/jobs?limit=1&zzz=2",
             "zzz",
-            "there is no parameter 'zzz'; the parameters are corpus_id, cursor, limit, status",
+            "there is no parameter 'zzz'; the parameters are corpus_id, cursor, limit, name, status, tag",
         ),
         ("/v1/corpora?status=queued", "status", "there is no parameter 'status'; the parameters are cursor, limit"),
         (f"/v1/jobs/{NO_ID}?a", "a", "there is no parameter 'a'; this operation has none"),
         ("/health?verbose=1", "verbose", "there is no parameter 'verbose'; this operation has none"),
         ("/v1/jobs?limit=1&limit=1", "limit", "the parameter 'limit' is given more than once"),
         ("/v1/jobs?Limit=1", "Limit", "there is no parameter 'Limit'; did you mean 'limit'?"),
-        ("/v1/jobs?=1", "", "there is no parameter ''; the parameters are corpus_id, cursor, limit, status"),
+        ("/v1/jobs?=1", "", "there is no parameter ''; the parameters are corpus_id, cursor, limit, name, status, tag"),
     ],
 )
 def test_a_query_is_refused_for_what_the_operation_does_not_have(
@@ -121,7 +121,7 @@ def test_every_operation_that_is_described_is_allowed(client: TestClient) -> Non
     for path, methods in client.get("/openapi.json").json()["paths"].items():
         allowed = client.options(path.replace("{", "").replace("}", "")).headers["Allow"].split(", ")
         implied = {"HEAD"} if "get" in methods else set()
-        if path.endswith("/corpora/{corpus_id}/documents"):
+        if path.endswith(("/corpora/{corpus_id}/documents", "/score")):
             implied.add("PUT")  # for `curl -T`
         assert {method.upper() for method in methods} | {"OPTIONS"} == set(allowed) - implied
 
