@@ -131,6 +131,7 @@ def asked(file: Path, query: str) -> list[Any]:
         return [(0,)]
 
 
+@pytest.mark.slow
 def test_a_data_folder_keeps_the_job_which_an_interrupt_cancels(folder: Path, export: Path) -> None:
     data = folder / "data"
     arguments = [export, *GERMAN, "--data-folder", data, "--out", "out.csv", "--name", "kept"]

@@ -62,6 +62,7 @@ def test_contents_differ_by_every_part_of_a_document():
     assert found[0][:3] == (1, 1, 1) and found[-1][:3] == (1, 0, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("most", "code"), [(uploads.MAX_SECONDS, 0), (0.0, 1)])
 def test_a_simulated_corpus_is_measured_on_the_embedded_service(monkeypatch, capsys, most, code):
     chosen = {kind: write for kind, write in FORMATS.items() if kind in ("ndjson", "csv")}

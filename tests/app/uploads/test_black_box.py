@@ -8,16 +8,18 @@ from tests.app.uploads.black_box import encodings, formats, names, other_tools, 
 from tests.app.uploads.black_box.cases import Case
 
 TABLES = (formats, tables, encodings, names, wrong_files, other_tools)
-ON_BOTH = (encodings, names, other_tools)  # databases: what they store may differ there
+ON_BOTH = (encodings, names, other_tools)  # databases: what they store may differ there (make test-slow)
 
 
-def parameter(case: Case, kind: str) -> object:
+def parameter(case: Case, kind: str, *marks: pytest.MarkDecorator) -> object:
     """A case on a database."""
-    return pytest.param(case, kind, id=f"{case.name}, {kind}")
+    return pytest.param(case, kind, marks=marks, id=f"{case.name}, {kind}")
 
 
 CASES = [parameter(case, "sqlite") for table in TABLES for case in table.CASES]
-CASES += [parameter(case, "postgresql") for table in ON_BOTH for case in table.CASES if case.status == 200]
+CASES += [
+    parameter(case, "postgresql", pytest.mark.slow) for table in ON_BOTH for case in table.CASES if case.status == 200
+]
 
 
 @pytest.fixture
