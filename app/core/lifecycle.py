@@ -256,6 +256,14 @@ def erased_texts(session: Session, job: Job) -> str | None:
     return f"{n_erased} documents of job {job.id} have been erased; submit a new job" if n_erased else None
 
 
+def find_corpus(session: Session, corpus_id: str) -> Corpus:
+    """The corpus. Raises CorpusNotFound, also if it has been deleted."""
+    corpus = session.get(Corpus, corpus_id)
+    if corpus is None or corpus.deleted_at is not None:
+        raise CorpusNotFound(f"there is no corpus {corpus_id}")
+    return corpus
+
+
 def find_job(session: Session, job_id: str) -> Job:
     """The job as it is now. Raises JobNotFound, also if it or its corpus has been deleted."""
     visible = select(Job).where(Job.id == job_id, is_visible_job())

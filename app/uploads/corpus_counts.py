@@ -66,6 +66,11 @@ def count(session: Session, corpus_ids: Sequence[str]) -> dict[str, Counts]:
     return counts
 
 
+def count_documents(session: Session, corpus_id: str) -> int:
+    """The documents of a corpus."""
+    return session.scalar(select(func.count()).where(Document.corpus_id == corpus_id, IS_CURRENT)) or 0
+
+
 def count_labels(session: Session, corpus_id: str) -> list[tuple[str, int]]:
     """The known categories of a corpus by name, and how many documents bear each as their label."""
     counts = (

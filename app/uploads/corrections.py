@@ -8,13 +8,14 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, and_, delete, exists, func, select, update
+from sqlalchemy import ColumnElement, and_, delete, func, select, update
 from sqlalchemy.orm import Session
 
 from app.core.db import Database
 from app.core.errors import CorpusInUse, DocumentNotFound, MalformedRequest
 from app.core.lifecycle import unfinished_job
-from app.core.tables import FOREVER, IS_CURRENT, Corpus, Document, Encoding, Job
+from app.core.runs import change as change_rows
+from app.core.tables import IS_CURRENT, Document, Encoding, Job
 from app.uploads.limits import ReadLimits
 from app.uploads.rows import BadRow, Row, RowBuilder
 from app.uploads.store import Current, Store, Written
@@ -76,7 +77,7 @@ def change(
         written = put_changes(session, store, version, found, changes, limits)
         if written.stored:
             version += 1
-            set_version(session, corpus_id, version)
+            store.set_version(session, version)
     return Changed(len(written.replaced), len(written.unchanged), version)
 
 
@@ -108,7 +109,7 @@ def relabel(
             left |= {key: label for key, label in labels.items() if key not in changes}
         if done:
             version += 1
-            set_version(session, corpus_id, version)
+            store.set_version(session, version)
     return Relabeled(done, left, version)
 
 
@@ -152,27 +153,33 @@ def remove(
     mine = Document.corpus_id == corpus_id
     with database.sessions.begin() as session:
         version = store.lock(session) + 1
-        found = dict(session.execute(select(Document.key, Document.id).where(mine, IS_CURRENT, *which)).all())
-        missing = [key for key in keys if key not in found]
-        check_found(corpus_id, [key for key in missing if not (erase and is_known(session, corpus_id, key))])
+        check_found(corpus_id, missing_keys(session, keys, mine, *(() if erase else (IS_CURRENT, *which))))
+        gone = update(Document).where(mine, IS_CURRENT, *which).values(until=version)
+        n_gone = change_rows(session, gone)
         if erase:
-            erase_texts(session, corpus_id, [*found, *missing])
-        if found:
-            gone = update(Document).where(mine, IS_CURRENT, Document.id.in_(list(found.values())))
-            session.execute(gone.values(until=version).execution_options(synchronize_session=False))
+            ended = select(Document.key).where(mine, Document.until == version)
+            erase_texts(session, corpus_id, Document.key.in_(keys) | Document.key.in_(ended))
+        if n_gone:
             forget_texts(session, corpus_id)
-            set_version(session, corpus_id, version)
-    return Changed(len(found), 0, version if found else version - 1)
+            store.set_version(session, version)
+    return Changed(n_gone, 0, version if n_gone else version - 1)
 
 
-def erase_texts(session: Session, corpus_id: str, keys: Sequence[str]) -> None:
+def missing_keys(session: Session, keys: Sequence[str], *conditions: ColumnElement[bool]) -> list[str]:
+    """Those of some keys that no document has which meets the conditions."""
+    found = set(session.scalars(select(Document.key).where(Document.key.in_(keys), *conditions))) if keys else set()
+    return [key for key in keys if key not in found]
+
+
+def erase_texts(session: Session, corpus_id: str, is_chosen: ColumnElement[bool]) -> None:
     """Take the texts of documents, as they are and as they were, out of the database. Raises CorpusInUse."""
     job_id = unfinished_job(session, corpus_id)
     if job_id is not None:
         raise CorpusInUse(f"job {job_id} over corpus {corpus_id} has not ended; cancel it first, then erase")
-    mine = and_(Document.corpus_id == corpus_id, Document.key.in_(keys))
-    first = session.scalar(select(func.min(Document.version)).where(mine)) or FOREVER
-    last = session.scalar(select(func.max(Document.until)).where(mine)) or 0
+    mine = and_(Document.corpus_id == corpus_id, is_chosen)
+    first, last = session.execute(select(func.min(Document.version), func.max(Document.until)).where(mine)).one()
+    if first is None:
+        return
     is_within = and_(Encoding.corpus_id == corpus_id, Encoding.corpus_version >= first, Encoding.corpus_version < last)
     ids = select(Encoding.id).where(is_within)
     quietly = {"synchronize_session": False}
@@ -183,19 +190,9 @@ def erase_texts(session: Session, corpus_id: str, keys: Sequence[str]) -> None:
     session.execute(update(Document).where(mine).values(text="", fields=None, erased=True).execution_options(**quietly))
 
 
-def is_known(session: Session, corpus_id: str, key: str) -> bool:
-    """Whether some version of the corpus has a document with this key."""
-    return bool(session.scalar(select(exists().where(Document.corpus_id == corpus_id, Document.key == key))))
-
-
 def check_found(corpus_id: str, missing: Sequence[str]) -> None:
     """Raise DocumentNotFound, naming the keys that are not there."""
     if missing:
         reasons = [{"where": key, "reason": "no document has this key"} for key in missing[:MAX_MISSING]]
         n = "1 key is" if len(missing) == 1 else f"{len(missing)} keys are"
         raise DocumentNotFound(f"{n} not in corpus {corpus_id}, so nothing is changed", reasons)
-
-
-def set_version(session: Session, corpus_id: str, version: int) -> None:
-    """Give the corpus a new version."""
-    session.execute(update(Corpus).where(Corpus.id == corpus_id).values(version=version))

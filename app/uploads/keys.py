@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from app.uploads.rows import Row
-from app.uploads.texts import DIGEST_TYPE, KnownTexts, merged
+from app.uploads.texts import DIGEST_TYPE, KnownTexts
 
 KEY_BYTES = 8  # of a digest; of a million texts, two share one with a chance of 1 in 37 million, and one is refused
 MASK = 2**63 - 1
@@ -38,7 +38,7 @@ class DerivedKeys:
                 digest = digests[row.line]
                 row = row._replace(key=self.key(digest, int.from_bytes(digest, "little"), unseen))
             named.append(row)
-        self.texts = self.texts._replace(runs=merged((*self.texts.runs, new)) if new.size else self.texts.runs)
+        self.texts = self.texts.plus(new)
         return named
 
     def key(self, digest: bytes, number: int, unseen: set[int]) -> str:

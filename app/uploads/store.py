@@ -10,10 +10,12 @@ from sqlalchemy.orm import Session
 
 from app.core.db import Database, insert_missing
 from app.core.errors import CorpusNotFound, UploadTooLarge
+from app.core.lifecycle import find_corpus
 from app.core.tables import FOREVER, IS_CURRENT, Corpus, Document, TextBatch
+from app.uploads.corpus_counts import count_documents
 from app.uploads.keys import DerivedKeys, FirstLines
 from app.uploads.rows import BadLine, Row, shortened
-from app.uploads.texts import RememberedTexts, batch_of, digests_of, forget_texts, merged, note_again
+from app.uploads.texts import RememberedTexts, batch_of, digests_of, forget_texts, note_again
 
 BATCH_ROWS = 4_000
 BATCH_BYTES = 2**22  # of memory; a character beyond ASCII may make each of its text take four
@@ -124,11 +126,8 @@ class Store:
         """See that the corpus is there, and know its texts, while nobody waits for it. Raises CorpusNotFound."""
         self.check_room()
         with self.database.readers.begin() as session:
-            found = session.get(Corpus, self.corpus_id)
-            if found is None or found.deleted_at is not None:
-                raise CorpusNotFound(f"there is no corpus {self.corpus_id}")
-            mine = (Document.corpus_id == self.corpus_id, IS_CURRENT)
-            self.n_documents = session.scalar(select(func.count()).where(*mine)) or 0
+            find_corpus(session, self.corpus_id)
+            self.n_documents = count_documents(session, self.corpus_id)
             self.texts = self.texts.with_newer(session, self.corpus_id)
 
     def named(self, batch: Batch) -> Batch:
@@ -162,7 +161,7 @@ class Store:
                 self.know_texts(session, version - 1)
                 self.unsure = self.put(session, batch.rows, version)
                 if self.unsure.stored:
-                    session.execute(update(Corpus).where(Corpus.id == self.corpus_id).values(version=version))
+                    self.set_version(session, version)
             written = self.unsure
         self.unsure = None
         self.n_documents += len(written.added)
@@ -178,11 +177,17 @@ class Store:
             raise CorpusNotFound(f"there is no corpus {self.corpus_id}")
         return version
 
+    def set_version(self, session: Session, version: int) -> None:
+        """Give the corpus, which is locked, a new version."""
+        session.execute(update(Corpus).where(Corpus.id == self.corpus_id).values(version=version))
+
     def know_texts(self, session: Session, version: int) -> None:
         """Know the texts that the corpus has; once this upload has taken some out, nobody notes them for a while."""
         if not self.has_taken_texts_out:
-            note_again(session, self.corpus_id, version)
             self.texts = self.texts.with_newer(session, self.corpus_id)
+            if self.texts.first is None:
+                note_again(session, self.corpus_id, version)
+                self.texts = self.texts.with_newer(session, self.corpus_id)
             self.remembered.keep(self.corpus_id, self.texts)
 
     def is_stored(self, session: Session, written: Written) -> bool:
@@ -261,7 +266,7 @@ class Store:
         new = self.texts.new_among(digests)
         if self.has_taken_texts_out:
             forget_texts(session, self.corpus_id)
-            self.texts = self.texts._replace(runs=merged((*self.texts.runs, new)) if new.size else self.texts.runs)
+            self.texts = self.texts.plus(new)
         elif digests.size:
             session.connection().execute(insert(TextBatch), batch_of(self.corpus_id, version, digests, new))
         return digests.size - new.size
@@ -286,7 +291,7 @@ class Store:
             taken = update(Document).where(mine, IS_CURRENT, Document.version.in_(self.versions))
             session.execute(taken.values(until=version).execution_options(synchronize_session=False))
             forget_texts(session, self.corpus_id)
-            session.execute(update(Corpus).where(Corpus.id == self.corpus_id).values(version=version))
+            self.set_version(session, version)
 
 
 def turns(rows: Sequence[Row]) -> Iterator[list[Row]]:

@@ -48,6 +48,10 @@ class KnownTexts(NamedTuple):
             digests = digests[run[places] != digests]
         return digests
 
+    def plus(self, digests: Digests) -> "KnownTexts":
+        """These texts and others, whose digests ascend."""
+        return self._replace(runs=merged((*self.runs, digests))) if digests.size else self
+
     def with_newer(self, session: Session, corpus_id: str) -> "KnownTexts":
         """These texts, and those that batches have brought since; all of them anew after a correction of texts."""
         mine = TextBatch.corpus_id == corpus_id
@@ -58,8 +62,7 @@ class KnownTexts(NamedTuple):
         if not batches:
             return known
         digests = np.sort(np.frombuffer(b"".join(batch.digests for batch in batches), DIGEST_TYPE))
-        runs = merged((*known.runs, digests)) if digests.size else known.runs
-        return KnownTexts(first, batches[-1].version, runs)
+        return known.plus(digests)._replace(version=batches[-1].version)
 
 
 def merged(runs: tuple[Digests, ...]) -> tuple[Digests, ...]:
@@ -120,10 +123,9 @@ def forget_texts(session: Session, corpus_id: str) -> None:
 
 def note_again(session: Session, corpus_id: str, version: int) -> None:
     """Note the texts of a corpus that has none noted, as those of one batch."""
-    if session.scalar(select(TextBatch.version).where(TextBatch.corpus_id == corpus_id).limit(1)) is None:
-        texts = read_texts(session, corpus_id)
-        if texts.size:
-            session.execute(insert(TextBatch).values(batch_of(corpus_id, version, texts, np.unique(texts))))
+    texts = read_texts(session, corpus_id)
+    if texts.size:
+        session.execute(insert(TextBatch).values(batch_of(corpus_id, version, texts, np.unique(texts))))
 
 
 def batch_of(corpus_id: str, version: int, texts: Digests, new: Digests) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import sqlite3
 from typing import Any
 
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import func, select, text
 from starlette.testclient import TestClient
 
 from app.core.db import Database
@@ -132,6 +132,24 @@ def test_documents_are_deleted_by_key_by_label_and_by_field(client: TestClient, 
     assert client.delete(filled, params={"label": "topology"}).json() == {"deleted": 0, "erased": False, "version": 3}
     assert client.delete(filled, params={"field": "year:2024"}).json()["deleted"] == 1
     assert client.get(filled.removesuffix("/documents")).json()["documents"] == 0
+
+
+@pytest.mark.parametrize("erase", ["false", "true"])
+def test_more_documents_than_a_statement_has_parameters_are_deleted_at_once(
+    client: TestClient, database: Database, filled: str, erase: str
+) -> None:
+    n = 70_000  # PostgreSQL takes 65,535
+    numbers = f"WITH RECURSIVE numbers(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM numbers WHERE i < {n})"
+    values = "SELECT :corpus, 1, 'many-' || i, 'a text', 'many' FROM numbers"
+    with database.sessions.begin() as session:
+        columns = "INSERT INTO documents (corpus_id, version, key, text, label)"
+        session.execute(text(f"{columns} {numbers} {values}"), {"corpus": filled.split("/")[3]})
+    answer = client.delete(filled, params={"label": "many", "erase": erase})
+    assert answer.json() == {"deleted": n, "erased": erase == "true", "version": 2}
+    assert client.get(filled.removesuffix("/documents")).json()["documents"] == 3
+    with database.readers.begin() as session:
+        left = select(func.count()).where(Document.label == "many", Document.text != "")
+        assert session.scalar(left) == (0 if erase == "true" else n)
 
 
 def test_a_job_keeps_the_documents_that_it_was_submitted_over(
