@@ -10,8 +10,9 @@ from typing import Any, Literal
 from sqlalchemy import ColumnElement, Select, and_, exists, or_, select
 from sqlalchemy.orm import Session, aliased, sessionmaker
 
-from app.core.errors import CorpusNotFound, JobNotFound
-from app.core.tables import Answer, Category, Corpus, Document, Job, is_part_of
+from app.core.errors import JobNotFound
+from app.core.lifecycle import find_corpus
+from app.core.tables import Answer, Category, Document, Job, is_part_of
 from app.exports.errors import ResultsReplaced
 from app.exports.fields import FieldNames, own_names
 from app.exports.lots import lots
@@ -108,9 +109,9 @@ def corpus_table(readers: Readers, corpus_id: str, conditions: Sequence[ColumnEl
     Whoever corrects the corpus meanwhile makes other versions of it.
     """
     with readers.begin() as session:
-        version = check_corpus(session, corpus_id).version
+        version = find_corpus(session, corpus_id).version
     mine = (Document.corpus_id == corpus_id, is_part_of(version), *conditions)
-    check = partial(check_corpus, corpus_id=corpus_id)
+    check = partial(find_corpus, corpus_id=corpus_id)
 
     def read(*columns: Any, where: Sequence[ColumnElement[bool]] = ()) -> Lots:
         query = select(Document.id, *columns).where(*mine, *where).order_by(Document.id)
@@ -126,14 +127,6 @@ def corpus_table(readers: Readers, corpus_id: str, conditions: Sequence[ColumnEl
             yield [as_uploaded(row, row.label, fields, has_counts, bag_of) for row in lot]
 
     return Table(f"corpus-{corpus_id[:8]}", plan.columns, rows, plan.upload)
-
-
-def check_corpus(session: Session, corpus_id: str) -> Corpus:
-    """The corpus. Raises CorpusNotFound."""
-    found = session.get(Corpus, corpus_id)
-    if found is None or found.deleted_at is not None:
-        raise CorpusNotFound(f"there is no corpus {corpus_id}")
-    return found
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,8 @@ from app.core.errors import (
 )
 from app.core.idempotency import Answer, Once
 from app.core.settings import Settings
-from app.core.tables import Corpus
 from app.schemas.common import CORPUS_ID, JOB_ID
+from app.uploads.corpus_counts import KnownCounts
 from app.uploads.removal import Removal
 
 ID_PATTERN = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
@@ -130,12 +130,10 @@ def removal(request: Request) -> Removal:
     return found
 
 
-def find_corpus(session: Session, corpus_id: str) -> Corpus:
-    """The corpus. Raises CorpusNotFound, also if it has been deleted."""
-    corpus = session.get(Corpus, corpus_id)
-    if corpus is None or corpus.deleted_at is not None:
-        raise CorpusNotFound(f"there is no corpus {corpus_id}")
-    return corpus
+def known_counts(request: Request) -> KnownCounts:
+    """The counts that the application remembers."""
+    found: KnownCounts = request.app.state.known_counts
+    return found
 
 
 def problems(*kinds: type[ServiceError]) -> dict[int | str, dict[str, Any]]:

@@ -43,6 +43,26 @@ def _in_postgresql(element: FieldText, compiler: SQLCompiler, **options: Any) ->
     return f"({column} ->> {name})"
 
 
+class SimpleFieldText(FieldText):
+    """The same, several times faster on SQLite, for names that stand in a path of JSON as they are."""
+
+    inherit_cache = True
+
+
+@compiles(SimpleFieldText, "sqlite")
+def _simple_in_sqlite(element: SimpleFieldText, compiler: SQLCompiler, **options: Any) -> str:
+    column, name = (compiler.process(clause, **options) for clause in element.clauses)
+    path = f"'$.\"' || {name} || '\"'"
+    kind = f"json_type({column}, {path})"
+    return f"CASE WHEN {kind} IN ('true', 'false') THEN {kind} ELSE CAST(json_extract({column}, {path}) AS TEXT) END"
+
+
+def field_text(name: str) -> ColumnElement[str]:
+    """The value of a field as text; null if a document has none."""
+    is_simple = name.isascii() and name.isprintable() and not set(name) & set('"\\')
+    return (SimpleFieldText if is_simple else FieldText)(Document.fields, name)
+
+
 def field_conditions(fields: list[str]) -> list[ColumnElement[bool]]:
     """The conditions that a request names. Raises MalformedRequest."""
     found: list[ColumnElement[bool]] = []
@@ -51,5 +71,5 @@ def field_conditions(fields: list[str]) -> list[ColumnElement[bool]]:
         if not colon or "\0" in each:
             reason = f"{each[:100]!r} is not of the form NAME:VALUE"
             raise MalformedRequest(f"the query cannot be used: {reason}", [{"where": "query.field", "reason": reason}])
-        found.append(FieldText(Document.fields, name) == value)
+        found.append(field_text(name) == value)
     return found

@@ -1,9 +1,11 @@
 """Files that clients send: where they lie meanwhile, how they are to be read, and within which limits."""
 
 from collections.abc import AsyncIterable, AsyncIterator, Iterator
-from contextlib import contextmanager
-from typing import TypeVar
+from contextlib import asynccontextmanager, contextmanager
+from tempfile import SpooledTemporaryFile
+from typing import Any, BinaryIO, TypeVar, cast
 
+from fastapi import Request
 from pydantic import ValidationError
 
 from app.core.db import is_disk_full
@@ -11,7 +13,7 @@ from app.core.disk import free_bytes
 from app.core.errors import MalformedRequest, StorageFull
 from app.core.settings import Settings
 from app.schemas.uploads import FileChoices
-from app.uploads.body import Spooled
+from app.uploads.body import IN_MEMORY, Spooled, spool
 from app.uploads.columns import ReadOptions
 from app.uploads.formats import look
 from app.uploads.formats.reading import Reading
@@ -24,6 +26,32 @@ NO_ROOM = (
 
 
 Choices = TypeVar("Choices", bound=FileChoices)
+
+
+FILE: dict[str, Any] = {"type": "string", "format": "binary"}
+
+
+def file_body(title: str, description: str, example: str) -> dict[str, Any]:
+    """The description of a body that is a file, for OpenAPI; `title` is that of its form."""
+    form = {"type": "object", "title": title, "required": ["file"], "properties": {"file": FILE}}
+    content = {
+        "multipart/form-data": {"schema": form, "example": {"file": example}},
+        "application/octet-stream": {"schema": FILE, "example": example},
+    }
+    return {"requestBody": {"required": True, "description": description, "content": content}}
+
+
+@asynccontextmanager
+async def received(request: Request, settings: Settings) -> AsyncIterator[Spooled]:
+    """Within this context the file of a request lies in the folder of uploads.
+
+    Raises UploadTooLarge, UnsupportedUpload, MalformedRequest, StorageFull.
+    """
+    headers = request.headers
+    with room_for_files(settings), SpooledTemporaryFile(max_size=IN_MEMORY, dir=str(settings.uploads)) as temporary:
+        sent = headers.get("content-type", ""), headers.get("content-encoding", "")
+        chunks = leaving_room(request.stream(), settings)
+        yield await spool(chunks, *sent, cast(BinaryIO, temporary), settings.max_upload_bytes)
 
 
 @contextmanager

@@ -6,14 +6,11 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from sqlalchemy import BigInteger, ColumnElement, Select, Text, and_, case, cast, func, literal, null, select, union_all
-from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import Session
-from sqlalchemy.sql.compiler import SQLCompiler
-from sqlalchemy.sql.functions import FunctionElement
 
 from app.core.errors import MalformedRequest
 from app.core.tables import Answer, Category, Document, Job, is_part_of
-from app.http.document_filters import FieldText
+from app.http.document_filters import field_text
 from app.http.periods import DAYS, MAX_DATE, MILLISECONDS_A_DAY, SECONDS_A_DAY, period_of
 from app.schemas.groups import GroupCategory, GroupOut, Period
 
@@ -22,33 +19,6 @@ MAX_PERIODS = 4_000  # eleven years of days
 MAX_VALUE = 200  # characters
 DIGITS = "0123456789"
 SAMPLE = 100  # documents whose fields are named in a refusal
-
-
-class SimpleFieldText(FunctionElement[str]):
-    """As FieldText, several times faster on SQLite, for names that stand in a path of JSON as they are."""
-
-    type = Text()
-    inherit_cache = True
-
-
-@compiles(SimpleFieldText, "sqlite")
-def _in_sqlite(element: SimpleFieldText, compiler: SQLCompiler, **options: Any) -> str:
-    column, name = (compiler.process(clause, **options) for clause in element.clauses)
-    path = f"'$.\"' || {name} || '\"'"
-    kind = f"json_type({column}, {path})"
-    return f"CASE WHEN {kind} IN ('true', 'false') THEN {kind} ELSE CAST(json_extract({column}, {path}) AS TEXT) END"
-
-
-@compiles(SimpleFieldText, "postgresql")
-def _in_postgresql(element: SimpleFieldText, compiler: SQLCompiler, **options: Any) -> str:
-    column, name = (compiler.process(clause, **options) for clause in element.clauses)
-    return f"({column} ->> {name})"
-
-
-def field_text(name: str) -> ColumnElement[str]:
-    """The value of a field as text; null if a document has none."""
-    is_simple = name.isascii() and name.isprintable() and not set(name) & set('"\\')
-    return (SimpleFieldText if is_simple else FieldText)(Document.fields, name)
 
 
 class Cell(NamedTuple):

@@ -120,11 +120,8 @@ def texts_out(session: Session, job: Job) -> TextsOut | None:
     found = session.execute(select(*columns).where(Encoding.id == job.encoding_id)).one_or_none()
     if found is None:
         return None
-    nothing: dict[str, Any] = {
-        "language": None,
-        "stop_words": [],
-        "stemming": None,
-    }  # of an encoding from before this was noted
+    # Of an encoding from before this was noted, nothing is known.
+    nothing: dict[str, Any] = {"language": None, "stop_words": [], "stemming": None}
     facts, n_words, n_tokens, n_texts = found
     return TextsOut(**(facts or nothing), vocabulary=n_words, tokens=n_tokens, distinct_texts=n_texts)
 

@@ -19,6 +19,11 @@ router = APIRouter(prefix="/v1/jobs/{job_id}", tags=["results"])
 
 UNSURE = 0.5
 
+InCategory = Annotated[
+    Number | Literal["none"] | None,
+    Query(description="Only documents of the category with this index, or `none` for those without one."),
+]
+IsKnown = Annotated[bool | None, Query(description="Only documents of known, or only of new categories.")]
 Threshold = Annotated[float, Query(ge=0.0, le=1.0)]
 
 
@@ -52,14 +57,11 @@ class AnswerRow(NamedTuple):
 def get_documents(
     job_id: JobId,
     readers: Readers,
-    category: Annotated[
-        Number | Literal["none"] | None,
-        Query(description="Only documents of the category with this index, or `none` for those without one."),
-    ] = None,
+    category: InCategory = None,
     name: Annotated[
         str | None, Query(max_length=MAX_NAME, description="Only documents of the category with this name.")
     ] = None,
-    known: Annotated[bool | None, Query(description="Only documents of known, or only of new categories.")] = None,
+    known: IsKnown = None,
     unsure: Annotated[bool | None, Query(description="Only documents whose answer is unsure, or only others.")] = None,
     unsure_known: Annotated[
         Threshold, Query(description="An answer with a known category is unsure below this probability.")

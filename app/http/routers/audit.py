@@ -1,6 +1,7 @@
 """The audit of a job's labels, once it has succeeded."""
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Response
 from pydantic import Field, FiniteFloat, TypeAdapter
@@ -34,13 +35,25 @@ def get_audit(job_id: JobId, readers: Readers, cursor: Cursor = None, limit: Lim
     What the other labels teach speaks against it, or documents with the same text bear another label. No label is
     changed: that is up to the client.
     """
+    shown, following = read_audits(readers, job_id, cursor, limit, IS_DOUBTFUL)
+    documents = [audited_out(audit, key, str(label), name) for audit, key, label, name in shown]
+    return written(AuditPage(documents=documents, next=following))
+
+
+def read_audits(
+    readers: Readers, job_id: str, cursor: str | None, limit: int, *conditions: ColumnElement[bool]
+) -> tuple[Sequence[Any], str | None]:
+    """A page of a job's audits, the least probable label first, and the cursor of the next one.
+
+    Each with the document's key and label, and the name of the category that is suggested.
+    """
     last = from_cursor(cursor, Place)
     suggested = aliased(Category)
     query = (
         select(Audit, Document.key, Document.label, suggested.name)
         .join(Document, Document.id == Audit.document_id)
         .outerjoin(suggested, of_audit(suggested))
-        .where(Audit.job_id == job_id, IS_DOUBTFUL)
+        .where(Audit.job_id == job_id, *conditions)
         .order_by(Audit.probability, Audit.document_id)
         .limit(limit + 1)
     )
@@ -49,9 +62,7 @@ def get_audit(job_id: JobId, readers: Readers, cursor: Cursor = None, limit: Lim
     with readers.begin() as session:
         job = find_concluded_job(session, job_id)
         rows = session.execute(query.where(Audit.edition == job.edition)).all()
-    shown, following = page(rows, limit, lambda row: (row[0].probability, row[0].document_id))
-    documents = [audited_out(audit, key, str(label), name) for audit, key, label, name in shown]
-    return written(AuditPage(documents=documents, next=following))
+    return page(rows, limit, lambda row: (row[0].probability, row[0].document_id))
 
 
 def of_audit(category: type[Category]) -> ColumnElement[bool]:

@@ -16,7 +16,7 @@ from app.core.errors import (
     MalformedRequest,
     ResourceDeleted,
 )
-from app.core.lifecycle import unfinished_job
+from app.core.lifecycle import find_corpus, unfinished_job
 from app.core.tables import Corpus
 from app.http.dependencies import (
     MAX_BODY_BYTES,
@@ -27,7 +27,7 @@ from app.http.dependencies import (
     Sessions,
     address,
     answer,
-    find_corpus,
+    known_counts,
     problems,
     removal,
     rendered,
@@ -35,16 +35,9 @@ from app.http.dependencies import (
 from app.http.pages import PAGE, Cursor, Limit, NewestFirst, from_cursor, page
 from app.schemas.common import CorpusCounts, CorpusDetail, CorpusIn, CorpusOut, CorpusPage, LabelCount
 from app.uploads import corpus_counts
-from app.uploads.corpus_counts import KnownCounts
 from app.uploads.label_guards import label_warnings
 
 router = APIRouter(prefix="/v1/corpora", tags=["corpora"])
-
-
-def known_counts(request: Request) -> KnownCounts:
-    """The counts that the application remembers."""
-    found: KnownCounts = request.app.state.known_counts
-    return found
 
 
 @router.post(

@@ -8,6 +8,7 @@ from pydantic import TypeAdapter
 from sqlalchemy import ColumnElement, func, select
 
 from app.core.errors import BodyTooLarge, CorpusInUse, CorpusNotFound, DocumentNotFound, MalformedRequest
+from app.core.lifecycle import find_corpus
 from app.core.settings import Settings
 from app.core.tables import IS_CURRENT, MAX_KEY, MAX_NAME, Document
 from app.http.dependencies import (
@@ -16,7 +17,6 @@ from app.http.dependencies import (
     Readers,
     ServiceSettings,
     database,
-    find_corpus,
     problems,
 )
 from app.http.document_filters import Fields, field_conditions

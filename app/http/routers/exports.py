@@ -25,9 +25,9 @@ from app.exports.tables import Table
 from app.exports.workbook import write_workbook
 from app.http.dependencies import CorpusId, JobId, Readers, ServiceSettings, problems
 from app.http.document_filters import Fields, field_conditions
-from app.http.routers.answers import category_probability
+from app.http.routers.answers import InCategory, IsKnown, category_probability
 from app.http.routers.documents import Label, Labeled, chosen
-from app.http.routers.results import Number, categories_of, find_concluded_job
+from app.http.routers.results import categories_of, find_concluded_job
 from app.uploads.body import IN_MEMORY
 
 router = APIRouter(prefix="/v1", tags=["exports"])
@@ -169,11 +169,8 @@ def export_documents(
     include: Annotated[
         Literal["unlabeled", "all"], Query(description="With `all`, documents that bear a label, too.")
     ] = "unlabeled",
-    category: Annotated[
-        Number | Literal["none"] | None,
-        Query(description="Only documents of the category with this index, or `none` for those without one."),
-    ] = None,
-    known: Annotated[bool | None, Query(description="Only documents of known, or only of new categories.")] = None,
+    category: InCategory = None,
+    known: IsKnown = None,
     field: Fields = [],  # noqa: B006 (FastAPI makes one for each request)
 ) -> Response:
     """Export the category of each unlabeled document, with its text and fields, in the order of their upload."""

@@ -49,7 +49,6 @@ from app.http.dependencies import (
     Sessions,
     answer,
     check_corpus_id,
-    find_corpus,
     problems,
     removal,
     rendered,
@@ -79,7 +78,6 @@ CHECKS: RunVar[CapacityLimiter] = RunVar("checks of jobs")
     response_model=JobOut,
     responses=problems(
         CorpusNotFound,
-        NoLabels,
         NothingToCategorize,
         NoLabels,
         JobTooLarge,
@@ -117,7 +115,7 @@ def check_job(body: JobIn, readers: sessionmaker[Session], settings: Settings) -
     said that it should do without, JobTooLarge if it would take too much.
     """
     with readers.begin() as session:
-        version = find_corpus(session, body.corpus_id).version
+        version = lifecycle.find_corpus(session, body.corpus_id).version
         sample = read_sample(session, body.corpus_id)
         check_usable(session, body.corpus_id, sample, body.text.options())
         labels = count_labels(session, body.corpus_id)

@@ -1,11 +1,10 @@
 """How good the labels are that a job learned from, and suggestions that become labels."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from fastapi import APIRouter, Request, Response
-from pydantic import Field, FiniteFloat, TypeAdapter
-from sqlalchemy import ColumnElement, Select, and_, func, select, tuple_
+from sqlalchemy import ColumnElement, Select, and_, func, select
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
 from app.core.errors import (
@@ -20,8 +19,8 @@ from app.core.tables import FOREVER, Audit, Category, Document, Job, is_part_of
 from app.http.dependencies import MAX_BODY_BYTES, JobId, Readers, ServiceSettings, database, problems
 from app.http.files import read_limits
 from app.http.long_answers import written
-from app.http.pages import PAGE, Cursor, Limit, from_cursor, page
-from app.http.routers.audit import audited_out, of_audit
+from app.http.pages import PAGE, Cursor, Limit
+from app.http.routers.audit import audited_out, of_audit, read_audits
 from app.http.routers.results import find_concluded_job
 from app.schemas.labels import (
     MAX_APPLIED,
@@ -41,7 +40,6 @@ from app.uploads.corrections import GONE, Gone, Relabeling
 router = APIRouter(prefix="/v1/jobs/{job_id}/labels", tags=["results"])
 
 KEYS_AT_ONCE = 1_000  # that a statement names
-Place = TypeAdapter(tuple[FiniteFloat, Annotated[int, Field(ge=0, le=2**63 - 1)]])  # quality, id of a row
 
 
 @router.get(
@@ -56,22 +54,7 @@ def get_labels(job_id: JobId, readers: Readers, cursor: Cursor = None, limit: Li
 
     A label is judged by fits that did not see it. Documents without a word are not listed.
     """
-    last = from_cursor(cursor, Place)
-    suggested = aliased(Category)
-    query = (
-        select(Audit, Document.key, Document.label, suggested.name)
-        .join(Document, Document.id == Audit.document_id)
-        .outerjoin(suggested, of_audit(suggested))
-        .where(Audit.job_id == job_id)
-        .order_by(Audit.probability, Audit.document_id)
-        .limit(limit + 1)
-    )
-    if last is not None:
-        query = query.where(tuple_(Audit.probability, Audit.document_id) > last)
-    with readers.begin() as session:
-        job = find_concluded_job(session, job_id)
-        rows = session.execute(query.where(Audit.edition == job.edition)).all()
-    shown, following = page(rows, limit, lambda row: (row[0].probability, row[0].document_id))
+    shown, following = read_audits(readers, job_id, cursor, limit)
     labels = [label_out(audit, key, str(label), name) for audit, key, label, name in shown]
     return written(LabelPage(labels=labels, next=following))
 

@@ -1,14 +1,15 @@
 """How the texts of a corpus become words, before a job is submitted."""
 
 from anyio import to_thread
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from sqlalchemy.orm import Session, sessionmaker
 
 from app.core.errors import BodyTooLarge, CorpusNotFound, MalformedRequest
+from app.core.lifecycle import find_corpus
 from app.forecasts.advice import warnings
 from app.forecasts.corpus_sample import read_sample
 from app.forecasts.preview import Preview, preview
-from app.http.dependencies import MAX_BODY_BYTES, CorpusId, Readers, find_corpus, problems
+from app.http.dependencies import MAX_BODY_BYTES, CorpusId, Readers, known_counts, problems
 from app.http.routers.jobs import checks
 from app.schemas.preview import (
     SHOWN_CHARACTERS,
@@ -21,8 +22,7 @@ from app.schemas.preview import (
     PreviewScript,
     PreviewWord,
 )
-from app.uploads import corpus_counts
-from app.uploads.corpus_counts import Counts
+from app.uploads.corpus_counts import Counts, KnownCounts
 
 router = APIRouter(prefix="/v1/corpora/{corpus_id}", tags=["corpora"])
 
@@ -34,17 +34,17 @@ router = APIRouter(prefix="/v1/corpora/{corpus_id}", tags=["corpora"])
     responses=problems(CorpusNotFound, BodyTooLarge, MalformedRequest),
     max_body_size=MAX_BODY_BYTES,
 )
-async def preview_corpus(corpus_id: CorpusId, body: PreviewIn, readers: Readers) -> PreviewOut:
+async def preview_corpus(corpus_id: CorpusId, body: PreviewIn, request: Request, readers: Readers) -> PreviewOut:
     """Try text options on a sample of a corpus: the words of some documents, the vocabulary, and what to change."""
-    return await to_thread.run_sync(look, corpus_id, body, readers, limiter=checks())
+    return await to_thread.run_sync(look, corpus_id, body, readers, known_counts(request), limiter=checks())
 
 
-def look(corpus_id: str, body: PreviewIn, readers: sessionmaker[Session]) -> PreviewOut:
+def look(corpus_id: str, body: PreviewIn, readers: sessionmaker[Session], known: KnownCounts) -> PreviewOut:
     """Read a sample and encode it."""
     with readers.begin() as session:
-        find_corpus(session, corpus_id)
+        corpus = find_corpus(session, corpus_id)
         sample = read_sample(session, corpus_id)
-        counts = corpus_counts.count(session, [corpus_id])[corpus_id]
+        counts = known.of(session, [corpus])[corpus_id]
     options = body.text.options()
     found = preview(sample, options, body.documents, SHOWN_CHARACTERS)
     return preview_out(found, counts, warnings(found, options, counts.documents, counts.copies))

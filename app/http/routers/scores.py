@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from functools import partial
 from itertools import islice
-from tempfile import SpooledTemporaryFile
-from typing import Annotated, Any, BinaryIO, cast
+from typing import Annotated
 
 from anyio import to_thread
 from fastapi import APIRouter, Query, Request, Response
@@ -13,7 +12,7 @@ from sqlalchemy.orm import Session, sessionmaker
 from app.core.errors import JobNotFound, MalformedRequest, ResultsNotReady, UnsupportedUpload, UploadTooLarge
 from app.core.tables import Job
 from app.http.dependencies import JobId, Readers, ServiceSettings, problems
-from app.http.files import leaving_room, look_at, room_for_files, with_form
+from app.http.files import file_body, look_at, received, with_form
 from app.http.long_answers import written
 from app.http.routers.results import find_concluded_job
 from app.schemas.scores import GoldChoices, MatchedOut, ScoreOut
@@ -21,26 +20,18 @@ from app.scores import gold
 from app.scores.gold import Gold, Names
 from app.scores.measures import measure
 from app.uploads import intake
-from app.uploads.body import IN_MEMORY, spool
 from app.uploads.formats.reading import Reading
 from app.uploads.rows import BadLine, Row
 
 router = APIRouter(prefix="/v1/jobs/{job_id}", tags=["results"])
 
 EXAMPLE = "key,label\npaper-812,plasma\npaper-813,optics\n"
-FILE: dict[str, Any] = {"type": "string", "format": "binary"}
-FORM = {"type": "object", "title": "GoldForm", "required": ["file"], "properties": {"file": FILE}}
-GOLD_BODY: dict[str, Any] = {
-    "requestBody": {
-        "required": True,
-        "description": "A file of keys and labels, in any format of uploads that has keys: as the part `file` of a "
-        "form, or as the body under whatever content type it has. Both may be compressed with gzip.",
-        "content": {
-            "multipart/form-data": {"schema": FORM, "example": {"file": EXAMPLE}},
-            "application/octet-stream": {"schema": FILE, "example": EXAMPLE},
-        },
-    }
-}
+GOLD_BODY = file_body(
+    "GoldForm",
+    "A file of keys and labels, in any format of uploads that has keys: as the part `file` of a form, or as the body "
+    "under whatever content type it has. Both may be compressed with gzip.",
+    EXAMPLE,
+)
 
 
 @router.put("/score", include_in_schema=False)  # `curl -T FILE` says PUT
@@ -65,12 +56,7 @@ async def score_job(
     over the documents that have both a gold label and an answer.
     """
     job, names = await intake.patiently(partial(concluded, readers, job_id))
-    headers = request.headers
-    with room_for_files(settings), SpooledTemporaryFile(max_size=IN_MEMORY, dir=str(settings.uploads)) as temporary:
-        sent = headers.get("content-type", ""), headers.get("content-encoding", "")
-        spooled = await spool(
-            leaving_room(request.stream(), settings), *sent, cast(BinaryIO, temporary), settings.max_upload_bytes
-        )
+    async with received(request, settings) as spooled:
         choices = with_form(choices, spooled)
         reading = await intake.read(partial(look_at, spooled, choices, settings, needs_text=False))
         check_columns(reading)

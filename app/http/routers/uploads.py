@@ -1,11 +1,11 @@
 """Uploads: a file of documents into a corpus."""
 
 import hashlib
+from collections import Counter
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
-from tempfile import SpooledTemporaryFile
-from typing import Annotated, Any, BinaryIO, cast
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 from sqlalchemy.orm import Session, sessionmaker
@@ -35,11 +35,11 @@ from app.http.dependencies import (
     problems,
     rendered,
 )
-from app.http.files import leaving_room, look_at, room_for_files, with_form
+from app.http.files import file_body, look_at, received, with_form
 from app.schemas.uploads import UploadChoices, UploadOut
 from app.uploads import intake
-from app.uploads.body import IN_MEMORY, Spooled, spool
-from app.uploads.corpus_counts import count, count_labels
+from app.uploads.body import Spooled
+from app.uploads.corpus_counts import count_documents, count_labels
 from app.uploads.formats.reading import Reading
 from app.uploads.label_guards import label_warnings
 from app.uploads.store import Store
@@ -47,19 +47,12 @@ from app.uploads.store import Store
 router = APIRouter(prefix="/v1/corpora/{corpus_id}/documents", tags=["documents"])
 
 UPLOAD_EXAMPLE = '{"key": "paper-1", "text": "Galaxies at high redshift", "label": "astronomy"}\n{"text": "Solitons"}\n'
-FILE: dict[str, Any] = {"type": "string", "format": "binary"}
-FORM = {"type": "object", "title": "UploadForm", "required": ["file"], "properties": {"file": FILE}}
-UPLOAD_BODY: dict[str, Any] = {
-    "requestBody": {
-        "required": True,
-        "description": "A file as the part `file` of a form, or as the body under whatever content type it has. Both "
-        "may be compressed with gzip.",
-        "content": {
-            "multipart/form-data": {"schema": FORM, "example": {"file": UPLOAD_EXAMPLE}},
-            "application/octet-stream": {"schema": FILE, "example": UPLOAD_EXAMPLE},
-        },
-    }
-}
+UPLOAD_BODY = file_body(
+    "UploadForm",
+    "A file as the part `file` of a form, or as the body under whatever content type it has. Both may be compressed "
+    "with gzip.",
+    UPLOAD_EXAMPLE,
+)
 
 
 @router.put("", include_in_schema=False)  # `curl -T FILE` says PUT
@@ -106,11 +99,7 @@ async def upload_documents(
     )
     if once.key is None:  # else an earlier answer may say more than that the corpus is gone
         await intake.patiently(store.look)
-    headers = request.headers
-    with room_for_files(settings), SpooledTemporaryFile(max_size=IN_MEMORY, dir=str(settings.uploads)) as temporary:
-        file = cast(BinaryIO, temporary)
-        sent = headers.get("content-type", ""), headers.get("content-encoding", "")
-        spooled = await spool(leaving_room(request.stream(), settings), *sent, file, settings.max_upload_bytes)
+    async with received(request, settings) as spooled:
         once = replace(once, digest=digest_of(spooled, request))
         kept = await intake.patiently(partial(begin_upload, sessions, once))
         if kept is not None:
@@ -136,7 +125,6 @@ def digest_of(spooled: Spooled, request: Request) -> str:
 
 async def take_in(reading: Reading, store: Store, choices: UploadChoices, readers: sessionmaker[Session]) -> UploadOut:
     """Store what was read, or say what would be stored; the answer to the upload. Raises ServiceError."""
-    report = intake.Report()
     is_whole = choices.on_error == "abort"
     if is_whole or choices.validate_only:
         report = await intake.check(reading, store)
@@ -168,11 +156,11 @@ def warnings_of(
 ) -> list[str]:
     """What may be wrong with an upload, and with its corpus after it."""
     with readers.begin() as session:
-        n_documents = count(session, [corpus_id])[corpus_id].documents
-        labels = dict(count_labels(session, corpus_id))
+        n_documents = count_documents(session, corpus_id)
+        labels = Counter(dict(count_labels(session, corpus_id)))
     if choices.validate_only:
         n_documents += report.added
-        labels = dict(report.labels + report.labels.__class__(labels))
+        labels += report.labels
     return [*reading.warnings, *report.remarks(), *label_warnings(sorted(labels.items()), n_documents)]
 
 

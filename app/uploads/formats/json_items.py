@@ -5,10 +5,8 @@ import re
 from collections.abc import Iterator
 
 from app.core.errors import MalformedRequest
-from app.uploads.columns import ReadOptions
-from app.uploads.formats.objects import Item, ObjectsReading, object_of
+from app.uploads.formats.objects import Item, TextObjectsReading, object_of
 from app.uploads.json_values import DECODER, UnreadableNumber
-from app.uploads.limits import ReadLimits
 from app.uploads.rows import BadLine, BadRow
 from app.uploads.text_lines import Source, too_long
 
@@ -20,18 +18,11 @@ class Damaged(Exception):
     """The file cannot be read from here on; the message says why."""
 
 
-class JsonReading(ObjectsReading):
+class JsonReading(TextObjectsReading):
     """A file of JSON in which the objects are not each on a line of its own."""
 
     format = "json"
     what = "item"
-
-    def __init__(self, source: Source, options: ReadOptions, limits: ReadLimits) -> None:
-        """Find the columns. Raises MalformedRequest."""
-        super().__init__(options, limits)
-        self.source = source
-        self.charset = source.charset
-        self.find_columns()
 
     def items(self) -> Iterator[Item | BadLine]:
         """The objects in turn. What is damaged ends them: nobody knows where the next one begins."""

@@ -2,26 +2,17 @@
 
 from collections.abc import Iterator
 
-from app.uploads.columns import ReadOptions
-from app.uploads.formats.objects import Item, ObjectsReading, object_of
+from app.uploads.formats.objects import Item, TextObjectsReading, object_of
 from app.uploads.json_values import value_of
-from app.uploads.limits import ReadLimits
 from app.uploads.rows import BadLine, BadRow
-from app.uploads.text_lines import Source, too_long
+from app.uploads.text_lines import too_long
 
 
-class NdjsonReading(ObjectsReading):
+class NdjsonReading(TextObjectsReading):
     """A file with one JSON object a line."""
 
     format = "ndjson"
     what = "line"
-
-    def __init__(self, source: Source, options: ReadOptions, limits: ReadLimits) -> None:
-        """Find the columns. Raises MalformedRequest."""
-        super().__init__(options, limits)
-        self.source = source
-        self.charset = source.charset
-        self.find_columns()
 
     def items(self) -> Iterator[Item | BadLine]:
         """The object of each line; nothing for a blank one."""

@@ -13,6 +13,7 @@ from app.uploads.exported import ExportedObjects
 from app.uploads.formats.reading import Reading
 from app.uploads.limits import ReadLimits
 from app.uploads.rows import BadLine, BadRow, Row, RowBuilder, check_deeply, shown
+from app.uploads.text_lines import Source
 
 SAMPLE = 100  # objects whose names are the columns
 
@@ -70,6 +71,17 @@ class ObjectsReading(Reading):
                 yield make(*item)
             except BadRow as error:
                 yield BadLine(item[0], str(error))
+
+
+class TextObjectsReading(ObjectsReading):
+    """A text file of JSON objects."""
+
+    def __init__(self, source: Source, options: ReadOptions, limits: ReadLimits) -> None:
+        """Find the columns. Raises MalformedRequest."""
+        super().__init__(options, limits)
+        self.source = source
+        self.charset = source.charset
+        self.find_columns()
 
 
 class RowMaker:
