@@ -75,16 +75,15 @@ def follow(client: Client, supervisor: Supervisor, job_id: str) -> Any:
 
 def show_samples(categories: Any, documents: list[Any]) -> None:
     """Print titles of documents of each new category: the surest ones, and of these the richest in its top words."""
-    texts = {document["key"]: document["text"] for document in documents}
     for category in categories:
         if category["known"]:
             continue
         top_words = {word["word"] for word in category["top_words"]}
         held = [document for document in documents if document["category"] == category["category"]]
-        richness = {key: len(top_words & set(words_of(texts[key]))) for key in (document["key"] for document in held)}
+        richness = {document["key"]: len(top_words & set(words_of(document["text"]))) for document in held}
         held.sort(key=lambda document: (-document["probability"], -richness[document["key"]], document["key"]))
         for document in held[:SAMPLES]:
-            title = texts[document["key"]].partition("\n")[0]
+            title = document["text"].partition("\n")[0]
             console.print(f"[green]{category['name']}[/green] {document['key']} {title}")
 
 

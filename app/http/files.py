@@ -13,10 +13,11 @@ from app.core.disk import free_bytes
 from app.core.errors import MalformedRequest, StorageFull
 from app.core.settings import Settings
 from app.schemas.uploads import FileChoices
-from app.uploads.body import IN_MEMORY, Spooled, spool
+from app.uploads.body import Spooled, spool
 from app.uploads.columns import ReadOptions
 from app.uploads.formats import look
 from app.uploads.formats.reading import Reading
+from app.uploads.inflate import IN_MEMORY
 from app.uploads.limits import ReadLimits
 
 LOOK_BYTES = 2**24  # of an upload, between looks at how much room is left

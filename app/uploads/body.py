@@ -9,10 +9,8 @@ from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
 from app.core.errors import MalformedRequest, UnsupportedUpload, UploadTooLarge
+from app.uploads.inflate import GZIP, IN_MEMORY, PIECE
 
-IN_MEMORY = 2**20  # bytes that a spooled file holds before it goes to disk
-PIECE = 2**18  # bytes that are written at once
-GZIP = b"\x1f\x8b"
 MAX_FORM_FIELDS = 200
 MAX_FORM_FIELD_BYTES = 2**14
 

@@ -9,8 +9,8 @@ from app.core.errors import MalformedRequest, UploadTooLarge
 from app.uploads.limits import ReadLimits
 
 GZIP = b"\x1f\x8b"
-PIECE = 2**18
-IN_MEMORY = 2**20
+PIECE = 2**18  # bytes that are read or written at once
+IN_MEMORY = 2**20  # bytes that a temporary file holds before it goes to the disk
 MAX_STREAMS = 100_000  # in a row: each costs a copy of what is left of a piece
 MAX_LAYERS = 2  # a file that was compressed, in a body that was
 

@@ -28,7 +28,7 @@ from app.http.document_filters import Fields, field_conditions
 from app.http.routers.answers import InCategory, IsKnown, category_probability
 from app.http.routers.documents import Label, Labeled, chosen
 from app.http.routers.results import categories_of, find_concluded_job
-from app.uploads.body import IN_MEMORY
+from app.uploads.inflate import IN_MEMORY
 
 router = APIRouter(prefix="/v1", tags=["exports"])
 

@@ -62,6 +62,7 @@ from app.schemas.job_facts import MAX_TAGS, JobChange, Tag
 from app.schemas.job_settings import ExtensionIn, JobIn
 from app.schemas.jobs import JobOut, JobPage
 from app.uploads.corpus_counts import count_labels
+from app.uploads.intake import limiter
 from app.uploads.label_guards import label_warnings
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
@@ -148,11 +149,7 @@ def submit(body: JobIn, once: Once, sessions: sessionmaker[Session], settings: S
 
 def checks() -> CapacityLimiter:
     """Who may check a job now: a few at a time, of each event loop."""
-    try:
-        return CHECKS.get()
-    except LookupError:
-        CHECKS.set(CapacityLimiter(CHECKS_AT_ONCE))
-        return CHECKS.get()
+    return limiter(CHECKS, CHECKS_AT_ONCE)
 
 
 @router.get(
