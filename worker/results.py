@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, delete, func, insert, select, tuple_, upda
 from sqlalchemy.orm import Session
 
 from app.core.runs import change
-from app.core.tables import Answer, Audit, Category, Draw, Job, Summary, Topic
+from app.core.tables import Answer, Audit, Category, Draw, Job, Summary, Topic, TreeNode
 from sampler.answers.consensus import consensus_of_documents
 from sampler.copies import Texts, contradictions
 from sampler.corpus import NO_CATEGORY, UNLABELED, Array
@@ -17,7 +17,14 @@ from worker import topics
 from worker.models import JobConclusion
 from worker.store import BATCH, Names, Rows, Stored
 
-RESULTS: tuple[type[Answer | Audit | Category | Summary | Topic], ...] = (Answer, Audit, Category, Summary, Topic)
+RESULTS: tuple[type[Answer | Audit | Category | Summary | Topic | TreeNode], ...] = (
+    Answer,
+    Audit,
+    Category,
+    Summary,
+    Topic,
+    TreeNode,
+)
 CLEARED_AT_ONCE = 2_000  # rows a transaction: while it lasts, no other can write to SQLite
 NO_WORD = "no word is left after the text options"
 

@@ -341,6 +341,8 @@ class Category(Base):
     share: Mapped[float]
     top_words: Mapped[list[Any]]  # [{"word": ..., "documents": ...}]
     stability: Mapped[float | None]
+    short_id: Mapped[str | None] = mapped_column(String(20))  # stays while indices change
+    portrait: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))  # what else is told of it
     topics: Mapped[list[Any] | None] = mapped_column(JSON(none_as_null=True))  # [{"topic": ..., "weight": ...}]
 
 
@@ -373,8 +375,25 @@ class Answer(Base):
     reason: Mapped[str | None]
     stability: Mapped[float | None]
     copy_of: Mapped[int | None] = mapped_column(BigInteger)  # the first document with the same text, or nearly
+    others: Mapped[list[Any] | None] = mapped_column(JSON(none_as_null=True))  # [[category, probability], ...], likely
+    leaf: Mapped[int | None]  # of the tree of new categories, that the document is in
 
     __table_args__ = (Index(None, "job_id", "edition", "category", "document_id"),)
+
+
+class TreeNode(Base):
+    """A node of the tree over the new categories of a job: a group of documents that draws keep together."""
+
+    __tablename__ = "tree_nodes"
+
+    job_id: Mapped[str] = parent("jobs.id", primary_key=True)
+    edition: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    node: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)  # leaves first; parents after their parts
+    parent: Mapped[int | None]
+    category: Mapped[int | None]  # of the answer, where the node is one or is part of one
+    n_documents: Mapped[int]
+    together: Mapped[float | None]  # of two documents, one of each part, the share of draws that join them
+    top_words: Mapped[list[Any]]  # as those of categories
 
 
 class Audit(Base):
@@ -403,6 +422,45 @@ class Summary(Base):
     edition: Mapped[int] = mapped_column(primary_key=True, autoincrement=False, default=1, server_default="1")
     best_chain: Mapped[int | None]  # whose answers these are; null if all chains are pooled
     data: Mapped[dict[str, Any]]  # n_new and n_new_with_documents: draws by value; diagnostics, calibration if any
+
+
+class FrozenModel(Base):
+    """What answers new documents: of a job's results, or from a file that somebody brought."""
+
+    __tablename__ = "models"
+
+    id: Mapped[str] = mapped_column(String(36), primary_key=True)
+    job_id: Mapped[str | None] = parent("jobs.id", index=True)  # null: imported
+    edition: Mapped[int | None]
+    name: Mapped[str | None] = mapped_column(String(MAX_NAME))
+    created_at: Mapped[float] = mapped_column(default=now())
+    n_bytes: Mapped[int] = mapped_column(BigInteger)  # of the file
+    digest: Mapped[str | None] = mapped_column(String(64))  # SHA-256 of the file, in hex; null until all parts are here
+    facts: Mapped[dict[str, Any]]  # what is told of it without reading the file
+
+    __table_args__ = (Index(None, "created_at", "id"),)
+
+
+class ModelPart(Base):
+    """A piece of a model's file."""
+
+    __tablename__ = "model_parts"
+
+    model_id: Mapped[str] = parent("models.id", primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)  # from 0, without a gap
+    data: Mapped[bytes]  # 4 MiB, the last one less
+
+
+class CategorizedDay(Base):
+    """How many documents a model has answered on one day, and how many of them were unlike all that it learned from."""
+
+    __tablename__ = "categorized_days"
+
+    model_id: Mapped[str] = parent("models.id", primary_key=True)
+    day: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)  # since 1970, by UTC
+    n_documents: Mapped[int] = mapped_column(BigInteger)
+    n_novel: Mapped[int] = mapped_column(BigInteger)
+    n_without_evidence: Mapped[int] = mapped_column(BigInteger)  # no word of theirs is known
 
 
 class Worker(Base):
