@@ -19,6 +19,8 @@ ALLOWED = {
         "migrations",
         "sampler.answers.metrics",
         "sampler.corpus",
+        "sampler.frozen.answering",
+        "sampler.frozen.model",
         "sampler.hyperparameters",
         "sampler.text",
     ),
@@ -96,6 +98,9 @@ PARTS = {
     "sampler.lbpl_ntm.blocked": (*SHARED, *IN_LBPL_NTM, "sampler.lbpl_ntm.blocked"),
     "sampler.lbpl_ntm": (*SHARED, "sampler.lbpl_ntm"),
     "sampler.calibrated": (*SHARED, "sampler.calibrated"),
+    "sampler.frozen.model": (*GROUND, "sampler.frozen"),
+    "sampler.frozen.answering": (*GROUND, "sampler.answers.others", "sampler.frozen"),
+    "sampler.frozen": (*SHARED, "sampler.calibrated", "sampler.frozen"),
     "sampler": ("sampler",),  # its face
 }
 
@@ -125,6 +130,7 @@ APP_PARTS = {
     "app.exports": ("app.core", "app.exports"),
     "app.forecasts": ("app.core", "app.schemas", "app.forecasts", "sampler"),
     "app.scores": ("app.core", "app.schemas", "app.scores", "app.uploads", "sampler"),
+    "app.frozen": ("app.core", "app.exports", "app.uploads", "app.frozen", "sampler"),
     "app.processes": ("app.core", "app.processes"),
     "app.http": (
         "app.core",
@@ -134,6 +140,7 @@ APP_PARTS = {
         "app.exports",
         "app.forecasts",
         "app.scores",
+        "app.frozen",
         "app.http",
         "sampler",
     ),

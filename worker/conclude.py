@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterable
 from functools import partial
+from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -10,7 +11,7 @@ from app.core.db import AWAY
 from app.core.kinds import UnitKind
 from app.core.tables import Answer, Audit, Topic
 from sampler.answers import consensus
-from worker import encodings, results, store, topics
+from worker import encodings, frozen, results, store, topics
 from worker.chains import finish, model_for
 from worker.encode import load_corpus
 from worker.leg import Leg, Stopped, told
@@ -39,11 +40,14 @@ def conclude(leg: Leg) -> list[int]:
         conclusion = model.conclude(states, traces, names)
         words = consensus.category_words(corpus, conclusion.consensus, TOP_WORDS, threads)
         topic_rows = list(topics.topic_rows(leg.job, names.vocabulary, conclusion.topics, threads))
-    categories = results.category_rows(leg.job, stored.texts, names, conclusion, words)
+        categories = results.category_rows(leg.job, stored.texts, names, conclusion, words)
+        told = frozen.facts(leg.job, names, categories)
+        file = frozen.frozen_file(leg.job, stored, names.vocabulary, conclusion, told, threads)
     clear_unread_results(leg)
     save_all(leg, Answer, results.answer_rows(leg.job, stored, conclusion))
     save_all(leg, Audit, results.audit_rows(leg.job, stored, conclusion))
     save_all(leg, Topic, topic_rows)
+    save_model(leg, file, told)
     next_units = leg.end(lambda session: results.save_summary(session, leg.job, best, categories, conclusion.facts))
     clear_older_results(leg)
     return next_units
@@ -69,6 +73,18 @@ def clear_unread_results(leg: Leg) -> None:
 
     while leg.write(clear_some):
         continue
+
+
+def save_model(leg: Leg, file: bytes, told: dict[str, Any]) -> None:
+    """Save the file of the job's model, if it has one, a few parts in a transaction. Raises Stopped."""
+    if not file:
+        return
+    leg.save(partial(frozen.begin, job=leg.job, file=file, told=told))
+    for rows in frozen.part_rows(leg.job, file):
+        leg.save(partial(frozen.save_parts, rows=rows))
+        if leg.must_stop():
+            raise Stopped("its model is not all written")
+    leg.save(partial(frozen.complete, job=leg.job, file=file))
 
 
 def save_all(leg: Leg, table: type[Answer | Audit | Topic], batches: Iterable[Rows]) -> None:

@@ -1,6 +1,6 @@
 """An encoded corpus as one run of bytes, cut into parts for the database and mapped from a file for the sampler.
 
-    words int32[N] | offsets int64[T + 1] | texts int32[D] | labels int32[D] | document ids int64[D]
+    words int32[N] | offsets int64[T + 1] | texts int32[D] | labels int32[D] | document ids int64[D] | marks int64[D]
 
 The words are those of T texts, each of which one or several of the D documents have.
 
@@ -35,6 +35,7 @@ class Arrays(NamedTuple):
     text_of: Array  # int32[D]
     labels: Array  # int32[D]
     document_ids: Array  # int64[D], of rows
+    marks: Array  # int64[D], the bits of `sampler.text.tokens.mark_of`
 
 
 class Sizes(NamedTuple):
@@ -54,8 +55,8 @@ def layout(sizes: Sizes) -> tuple[list[tuple[np.dtype[np.signedinteger], int, in
     """Type, size and first byte of each array, and the length of the file."""
     described, start = [], 0
     n_tokens, n_texts, n_documents = sizes
-    lengths = (n_tokens, n_texts + 1, n_documents, n_documents, n_documents)
-    for code, size in zip(("<i4", "<i8", "<i4", "<i4", "<i8"), lengths, strict=True):
+    lengths = (n_tokens, n_texts + 1, n_documents, n_documents, n_documents, n_documents)
+    for code, size in zip(("<i4", "<i8", "<i4", "<i4", "<i8", "<i8"), lengths, strict=True):
         dtype = np.dtype(code)
         described.append((dtype, size, start))
         start += -(-size * dtype.itemsize // ALIGNMENT) * ALIGNMENT

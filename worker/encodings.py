@@ -41,7 +41,8 @@ def draft(encoded: Encoded, document_ids: list[int]) -> Draft:
     sort_words(corpus)
     texts = texts_from(corpus, encoded.copy_of)
     words, offsets = texts.corpus.words, texts.corpus.offsets
-    arrays = Arrays(words, offsets, texts.text_of, corpus.labels, np.array(document_ids, np.int64))
+    ids, marks = np.array(document_ids, np.int64), encoded.marks.view(np.int64)
+    arrays = Arrays(words, offsets, texts.text_of, corpus.labels, ids, marks)
     return Draft(encoded, arrays, corpus_file.digest(arrays))
 
 
@@ -140,7 +141,7 @@ def load(session: Session, job: Job, files: CorpusCache) -> Stored:
     texts = labeled_texts(
         arrays.words, arrays.offsets, arrays.text_of, arrays.labels, found.n_words, found.n_known
     )  # fmt: skip
-    return Stored(texts, arrays.document_ids)
+    return Stored(texts, arrays.document_ids, arrays.marks.view(np.uint64))
 
 
 def stored_parts(session: Session, encoding_id: int) -> Iterator[bytes]:
@@ -155,5 +156,6 @@ def stored_parts(session: Session, encoding_id: int) -> Iterator[bytes]:
 
 
 def names(session: Session, job: Job) -> Names:
-    """The vocabulary and the known categories of the job's corpus."""
-    return Names(*session.execute(select(Encoding.vocabulary, Encoding.categories).where(wanted_by(job))).one())
+    """The vocabulary and the known categories of the job's corpus, and what was chosen for its texts."""
+    columns = (Encoding.vocabulary, Encoding.categories, Encoding.facts)
+    return Names(*session.execute(select(*columns).where(wanted_by(job))).one())

@@ -21,6 +21,7 @@ from sampler.calibrated.conclusion import Audit, conclude_chains
 from sampler.calibrated.prepared import PreparedCorpus
 from sampler.calibrated.steps import Calibration
 from sampler.corpus import Array, Corpus
+from sampler.frozen.freeze import Judged, judge
 from sampler.hyperparameters import CalibratedHyperparameters, Hyperparameters, Kernel
 from sampler.lbpl_ntm import chain, checkpoint
 from sampler.lbpl_ntm.state import State
@@ -56,6 +57,7 @@ class JobConclusion(NamedTuple):
     label_probability: Array | None = None  # float64[D]
     topics: Topics | None = None
     facts: Mapping[str, Any] = {}  # JSON values that are kept with the summary
+    judged: Judged | None = None  # what a frozen model is made of; None without a category
 
 
 class Model(Protocol[S]):
@@ -129,7 +131,9 @@ class LbplNtm:
     def conclude(self, states: Sequence[State], traces: Traces, names: Names) -> JobConclusion:
         """The answers of the best chain."""
         [state] = states
-        return JobConclusion(consensus.consensus_of(self.corpus, state.tally))
+        found = consensus.consensus_of(self.corpus, state.tally)
+        judged = judge(self.corpus, found, CalibratedHyperparameters(), self.seed, self.threads)
+        return JobConclusion(found, judged=judged)
 
 
 class Calibrated:
@@ -198,6 +202,14 @@ class Calibrated:
             **figures(found.agreement, numbers),
         }
         facts = {"diagnostics": diagnostics, "calibration": report(self.calibration, names)}
+        judged = found.fits and Judged(
+            self.calibration.prepared.bags,
+            found.fits,
+            found.column,
+            found.temperature,
+            self.calibration.learned.rates,
+            found.chance,
+        )
         learned = topics.learn(self.corpus, found.consensus, self.hyperparameters.n_topics, self.seed, self.threads)
         return JobConclusion(
             found.consensus,
@@ -207,6 +219,7 @@ class Calibrated:
             found.label_probability,
             learned,
             facts,
+            judged,
         )
 
 
@@ -241,6 +254,12 @@ def figures(agreement: Array, traces: Traces) -> dict[str, Any]:
         "r_hat": {name: None if draws is None else r_hat(draws) for name, draws in told.items()},
         "effective_size": {name: None if draws is None else effective_size(draws) for name, draws in told.items()},
     }
+
+
+def hyperparameters_of(job: Job) -> CalibratedHyperparameters:
+    """The constants of the regressions of any job: its own if it is calibrated, else the defaults."""
+    is_calibrated = job.settings["model"] == kinds.Model.CALIBRATED
+    return calibrated_hyperparameters(job) if is_calibrated else CalibratedHyperparameters()
 
 
 def calibrated_hyperparameters(job: Job) -> CalibratedHyperparameters:

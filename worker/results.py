@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from app.core.runs import change
 from app.core.tables import Answer, Audit, Category, Draw, Job, Summary, Topic, TreeNode
-from sampler.answers.consensus import consensus_of_documents
+from sampler.answers.consensus import Consensus, consensus_of_documents
 from sampler.copies import Texts, contradictions
 from sampler.corpus import NO_CATEGORY, UNLABELED, Array
 from worker import topics
@@ -61,9 +61,16 @@ def answer_rows(job: Job, stored: Stored, conclusion: JobConclusion) -> Iterator
                 "reason": NO_WORD if consensus.category[d] == NO_CATEGORY else None,
                 "stability": None if stability is None else none_or(stability[texts.text_of[d]], float),
                 "copy_of": None if original[d] == d else int(stored.document_ids[original[d]]),
+                "others": others_of(consensus, int(d)),
             }
             for d in unlabeled[first : first + BATCH]
         ]
+
+
+def others_of(consensus: Consensus, document: int) -> list[list[Any]] | None:
+    """Pairs of the other categories that matter and their probabilities; None if there is none."""
+    pairs = zip(consensus.others[document].tolist(), consensus.other_probability[document].tolist(), strict=True)
+    return [[category, probability] for category, probability in pairs if category != NO_CATEGORY] or None
 
 
 class LabelScores(NamedTuple):

@@ -39,6 +39,7 @@ class Names(NamedTuple):
 
     vocabulary: list[str]
     categories: list[str]  # the known ones
+    facts: dict[str, Any] | None = None  # see `sampler.text.TextFacts`
 
     def of_categories(self, n: int) -> list[str]:
         """The names of an answer's n categories: the known ones, then new ones, numbered from 1."""
@@ -51,6 +52,7 @@ class Stored(NamedTuple):
 
     texts: Texts
     document_ids: Array  # int64[D], of rows
+    marks: Array  # uint64[D], by which texts are known again
 
     @property
     def corpus(self) -> Corpus:

@@ -73,6 +73,12 @@ class JobNotFound(ServiceError):
     status = HTTPStatus.NOT_FOUND
 
 
+class ModelNotFound(ServiceError):
+    """There is no such model."""
+
+    status = HTTPStatus.NOT_FOUND
+
+
 class SideRunNotFound(ServiceError):
     """The job has no such side run."""
 
@@ -113,6 +119,24 @@ class JobNotExtendable(ServiceError):
 
 class ResultsNotReady(ServiceError):
     """The job has not succeeded, so it has no results."""
+
+
+class NoModel(ServiceError):
+    """The job has no model, so it cannot categorize new documents."""
+
+
+class ModelDamaged(ServiceError):
+    """The stored model is damaged."""
+
+
+class ModelOfJob(ServiceError):
+    """The model belongs to a job, and goes with it."""
+
+
+class UnusableModel(ServiceError):
+    """The file is not a model that this version reads."""
+
+    status = HTTPStatus.UNPROCESSABLE_ENTITY
 
 
 class NotSuggested(ServiceError):

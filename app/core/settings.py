@@ -64,6 +64,8 @@ class Settings(BaseSettings):
     max_cells: int = Field(default=5_000_000, ge=1)  # of a workbook, which is held in memory as a whole
     max_document_tokens: int = Field(default=1_000_000, ge=1)  # of a ready bag of words
     max_documents: int = Field(default=10_000_000, ge=1)  # of a corpus
+    max_open_models_bytes: int = Field(default=2**29, ge=1)  # of models that the API keeps ready to answer
+    max_model_bytes: int = Field(default=2**32, ge=1)  # of a model that is imported
     min_free_bytes: int = Field(default=2**28, ge=0)  # on the disk of an embedded database, and of encoded corpora
 
     @field_validator("database_url")

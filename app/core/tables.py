@@ -441,6 +441,9 @@ class FrozenModel(Base):
     __table_args__ = (Index(None, "created_at", "id"),)
 
 
+MODEL_PIECE_BYTES = 4 * 2**20  # of a model's file in a row
+
+
 class ModelPart(Base):
     """A piece of a model's file."""
 
@@ -448,7 +451,7 @@ class ModelPart(Base):
 
     model_id: Mapped[str] = parent("models.id", primary_key=True)
     number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)  # from 0, without a gap
-    data: Mapped[bytes]  # 4 MiB, the last one less
+    data: Mapped[bytes]  # MODEL_PIECE_BYTES, the last one less
 
 
 class CategorizedDay(Base):

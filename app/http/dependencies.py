@@ -16,13 +16,14 @@ from app.core.errors import (
     CorpusNotFound,
     DatabaseUnavailable,
     JobNotFound,
+    ModelNotFound,
     ServiceError,
     title_of,
     type_of,
 )
 from app.core.idempotency import Answer, Once
 from app.core.settings import Settings
-from app.schemas.common import CORPUS_ID, JOB_ID
+from app.schemas.common import CORPUS_ID, JOB_ID, MODEL_ID
 from app.uploads.corpus_counts import KnownCounts
 from app.uploads.removal import Removal
 
@@ -77,7 +78,15 @@ def job_id(job_id: Annotated[str, Path(description="Id of the job.", examples=[J
     return job_id
 
 
+def model_id(model_id: Annotated[str, Path(description="Id of the model.", examples=[MODEL_ID])]) -> str:
+    """The model id of the path, if it has the shape of one: no other reaches the database."""
+    if not re.fullmatch(ID_PATTERN, model_id):
+        raise ModelNotFound("this is not the id of a model")
+    return model_id
+
+
 CorpusId = Annotated[str, Depends(corpus_id)]
+ModelId = Annotated[str, Depends(model_id)]
 JobId = Annotated[str, Depends(job_id)]
 
 

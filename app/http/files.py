@@ -20,6 +20,7 @@ from app.uploads.formats.reading import Reading
 from app.uploads.inflate import IN_MEMORY
 from app.uploads.limits import ReadLimits
 
+PIECE = 2**18  # bytes of a file that is sent from the disk
 LOOK_BYTES = 2**24  # of an upload, between looks at how much room is left
 NO_ROOM = (
     "the disk under the files of uploads is full (NEWFOUND_UPLOADS_FOLDER): upload less at once, or free some space"
@@ -133,3 +134,10 @@ def read_limits(settings: Settings) -> ReadLimits:
         max_cells=settings.max_cells,
         max_document_tokens=settings.max_document_tokens,
     )
+
+
+def sent(file: Any) -> Iterator[bytes]:
+    """A file piece by piece; it is closed after the last one, or when nobody wants more."""
+    with file:
+        while data := file.read(PIECE):
+            yield data

@@ -14,6 +14,7 @@ from app.core.db import connect
 from app.core.errors import BadRequest, MalformedRequest, MisdirectedRequest, StorageFull, UnsupportedBody
 from app.core.schema import check_schema
 from app.core.settings import Settings
+from app.frozen.models import OpenModels
 from app.http.dependencies import problems
 from app.http.front_door import FrontDoor
 from app.http.problems import render_errors
@@ -27,6 +28,8 @@ from app.http.routers import (
     health,
     jobs,
     labels,
+    models,
+    new_documents,
     power,
     preview,
     results,
@@ -87,8 +90,9 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.removal = removal
     app.state.known_counts = KnownCounts()
     app.state.remembered_texts = RememberedTexts()
+    app.state.open_models = OpenModels(settings.max_open_models_bytes)
     of_jobs = (jobs, side_runs, results, answers, scores, groups, topics, audit, labels, power, exports)
-    for part in (corpora, uploads, documents, preview, *of_jobs, health):
+    for part in (corpora, uploads, documents, preview, *of_jobs, new_documents, models, health):
         app.include_router(part.router, responses=ANYWHERE)
     app.add_middleware(FrontDoor, routes=app.routes, settings=settings)
     render_errors(app)

@@ -227,6 +227,14 @@ class RunnerUp(BaseModel):
     probability: float
 
 
+class LikelyCategory(BaseModel):
+    """A category that matters for a document."""
+
+    category: int
+    name: str
+    probability: float
+
+
 class DocumentOut(BaseModel):
     """The answer for one unlabeled document; if it has no category, with the reason."""
 

@@ -12,6 +12,10 @@ MAX_CHOSEN = 100  # text columns, and values that mean no label
 
 Format = Literal["ndjson", "json", "csv", "tsv", "text", "zip", "xlsx", "parquet", "svmlight"]
 ColumnName = Annotated[str, Field(max_length=MAX_COLUMN_NAME)]
+TextColumns = Annotated[
+    list[ColumnName],
+    Field(max_length=MAX_CHOSEN, description="The column of the text, `text` by default; several are joined."),
+]
 
 
 class FileChoices(BaseModel):
@@ -62,9 +66,7 @@ class FileChoices(BaseModel):
 class UploadChoices(FileChoices):
     """How a file of documents is to be read and stored."""
 
-    text: list[ColumnName] = Field(
-        default=[], max_length=MAX_CHOSEN, description="The column of the text, `text` by default; several are joined."
-    )
+    text: TextColumns = Field(default=[])
     on_error: Literal["skip", "abort"] = Field(
         default="skip", description="Whether a row that cannot be used is left out, or nothing is stored at all."
     )

@@ -1,10 +1,12 @@
 """From kept draws to answers: the category of each document, and what each category is about."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import coo_array, csc_array
 
+from sampler.answers.others import MATTERS, N_OTHERS, no_others
 from sampler.answers.tally import Tally
 from sampler.copies import Texts
 from sampler.corpus import NO_CATEGORY, UNLABELED, Array, Corpus
@@ -26,6 +28,8 @@ class Consensus(NamedTuple):
     runner_up: Array  # int32[D], the next category that exists, or NO_CATEGORY
     runner_up_probability: Array  # float64[D], NaN without a runner-up
     known: Array  # float64[D], probability of being of a known category, whichever; NaN without a category
+    others: Array  # int32[D, N_OTHERS], the likeliest ones after the runner-up, NO_CATEGORY where none matters
+    other_probability: Array  # float64[D, N_OTHERS], falling; NaN where there is none
 
 
 def consensus_of(corpus: Corpus, tally: Tally) -> Consensus:
@@ -37,6 +41,7 @@ def consensus_of(corpus: Corpus, tally: Tally) -> Consensus:
         corpus.n_documents, tally.document[rest], tally.identity[rest], tally.hits[rest]
     )
     n_draws = max(tally.n_draws, 1)
+    others, other_probability = other_answers(corpus.n_documents, tally, index, (best, second))
     in_known = np.bincount(tally.document, tally.hits * (tally.identity < corpus.n_known), corpus.n_documents)
     is_labeled = corpus.labels != UNLABELED
     category = np.where(is_labeled, corpus.labels, np.where(best == NO_CATEGORY, NO_CATEGORY, index[best]))
@@ -47,7 +52,29 @@ def consensus_of(corpus: Corpus, tally: Tally) -> Consensus:
         runner_up=np.where(second == NO_CATEGORY, NO_CATEGORY, index[second]).astype(np.int32),
         runner_up_probability=np.where(second == NO_CATEGORY, np.nan, second_count / n_draws),
         known=np.where(is_labeled, 1.0, np.where(best == NO_CATEGORY, np.nan, in_known / n_draws)),
+        others=np.where(is_labeled[:, None], NO_CATEGORY, others),
+        other_probability=np.where(is_labeled[:, None], np.nan, other_probability),
     )
+
+
+def other_answers(n_documents: int, tally: Tally, index: Array, told: Sequence[Array]) -> tuple[Array, Array]:
+    """The categories int32[D, N_OTHERS] that each document was in most often after those it is `told`; their shares.
+
+    `told` are identities int64[D]; `index` is the category of each, NO_CATEGORY for those that do not exist.
+    """
+    others, shares = no_others(n_documents)
+    category, share = index[tally.identity], tally.hits / max(tally.n_draws, 1)
+    is_other = (category != NO_CATEGORY) & (share >= MATTERS)
+    for identity in told:
+        is_other &= identity[tally.document] != tally.identity
+    entries = np.flatnonzero(is_other)
+    entries = entries[np.lexsort((category[entries], -share[entries], tally.document[entries]))]
+    document = tally.document[entries]
+    place = np.arange(entries.size) - np.searchsorted(document, document)
+    fits = place < N_OTHERS
+    others[document[fits], place[fits]] = category[entries[fits]]
+    shares[document[fits], place[fits]] = share[entries[fits]]
+    return others, shares
 
 
 def consensus_of_documents(consensus: Consensus, texts: Texts) -> Consensus:
@@ -64,6 +91,8 @@ def consensus_of_documents(consensus: Consensus, texts: Texts) -> Consensus:
         runner_up=np.where(is_labeled, NO_CATEGORY, consensus.runner_up[texts.text_of]).astype(np.int32),
         runner_up_probability=np.where(is_labeled, np.nan, consensus.runner_up_probability[texts.text_of]),
         known=np.where(is_labeled, 1.0, consensus.known[texts.text_of]),
+        others=np.where(is_labeled[:, None], NO_CATEGORY, consensus.others[texts.text_of]),
+        other_probability=np.where(is_labeled[:, None], np.nan, consensus.other_probability[texts.text_of]),
     )
 
 

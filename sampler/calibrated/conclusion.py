@@ -10,9 +10,9 @@ from sampler.answers.consensus import Consensus
 from sampler.answers.pooling import Pooled
 from sampler.answers.verdict import Limits, Reason, Verdict, verdict, worst_limit
 from sampler.calibrated.chain import CalibratedState
-from sampler.calibrated.refinement import among_unlabeled, consensus_of_refined, join_starved, refine_with_draws
+from sampler.calibrated.refinement import Fits, among_unlabeled, consensus_of_refined, join_starved, refine_with_draws
 from sampler.calibrated.steps import Calibration
-from sampler.corpus import UNLABELED, Array, Corpus
+from sampler.corpus import NO_CATEGORY, UNLABELED, Array, Corpus
 from sampler.hyperparameters import CalibratedHyperparameters
 from sampler.numerics.threads import Threads
 
@@ -43,6 +43,9 @@ class CalibratedConclusion(NamedTuple):
     temperature: float  # of the probabilities, see `refinement.fit_temperature`
     audit: Audit
     label_probability: Array  # float64[D], of a document's own label as the audit has it; NaN where there is none
+    fits: Fits | None  # the last regressions, whose targets `column` of each category
+    column: Array  # int64[K]
+    chance: Array  # float64[K], by which probabilities of a category are discounted, in the mean of its documents
 
 
 def conclude_chains(
@@ -73,8 +76,9 @@ def conclude_chains(
         *about_what_comes_back(blind_share),
         *about_the_number(traces["n_new"] + n_known),
     ]
+    discounted = discount(pooled, corpus.labels, n_known, blind_share)
     return CalibratedConclusion(
-        discount(pooled, corpus.labels, n_known, blind_share),
+        discounted,
         stability,
         category_stability,
         pooled.agreement,
@@ -82,6 +86,9 @@ def conclude_chains(
         refined.temperature,
         doubts,
         label_probability(corpus.labels, bags.is_empty, probability),
+        refined.fits,
+        column,
+        mean_discount(consensus, discounted, corpus.labels),
     )
 
 
@@ -147,8 +154,20 @@ def discount(pooled: Pooled, labels: Array, n_known: int, blind_share: float) ->
         return np.where(category < n_known, (1.0 + of_category) / 2.0, of_new)
 
     probability = consensus.probability * np.where(labels == UNLABELED, chance(consensus.category), 1.0)
-    runner_up = consensus.runner_up_probability * chance(consensus.runner_up)
-    return consensus._replace(probability=probability, runner_up_probability=np.minimum(runner_up, probability))
+    runner_up = np.minimum(consensus.runner_up_probability * chance(consensus.runner_up), probability)
+    others, last = consensus.other_probability.copy(), runner_up
+    for place in range(others.shape[1]):  # none is told as likelier than the one before it
+        last = others[:, place] = np.minimum(others[:, place] * chance(consensus.others[:, place]), last)
+    return consensus._replace(probability=probability, runner_up_probability=runner_up, other_probability=others)
+
+
+def mean_discount(before: Consensus, after: Consensus, labels: Array) -> Array:
+    """float64[K]: what is left of the probabilities of each category's unlabeled documents; 1 where it has none."""
+    answered = np.flatnonzero((labels == UNLABELED) & (before.category != NO_CATEGORY))
+    category, size = before.category[answered], before.n_categories
+    left = np.bincount(category, after.probability[answered], size)
+    whole = np.bincount(category, before.probability[answered], size)
+    return np.divide(left, whole, out=np.ones(size), where=whole > 0)
 
 
 def shared(jaccard: Array) -> Array:

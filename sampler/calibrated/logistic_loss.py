@@ -105,3 +105,16 @@ def predict(rows, documents, weights, probabilities, stop):
         score_row(rows, d, weights, score)
         soften(score, n_targets)
         probabilities[d] = score[0, :n_targets]
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=True)
+def energies(rows, documents, weights, n_targets, energy, stop):
+    """Write the log of the sum of exp(W x) over targets, float32[D], of some documents, unless `stop` is raised."""
+    score = np.zeros((1, weights.shape[1]), np.float32)
+    for i in range(documents.size):
+        if is_raised(stop):
+            return
+        d = documents[i]
+        score_row(rows, d, weights, score)
+        log_sum, top = soften(score, n_targets)
+        energy[d] = log_sum + top

@@ -14,6 +14,7 @@ from scipy.optimize import minimize_scalar
 from scipy.sparse import csr_array
 
 from sampler.answers.consensus import Consensus, index_categories
+from sampler.answers.others import MATTERS, N_OTHERS, no_others
 from sampler.calibrated.bags import TOO_SHORT, WordBags, brevity, tf_idf
 from sampler.calibrated.logistic_regression import RegressionTask, cross_fit, folds, no_weights
 from sampler.corpus import NO_CATEGORY, UNLABELED, Array
@@ -28,12 +29,20 @@ DRAWS_WEIGHT, LEAST_SHARE = 0.25, 0.01
 DOCUMENTS_AT_ONCE = 16_384
 
 
+class Fits(NamedTuple):
+    """Cross-fitted regressions on the rows `tf_idf`."""
+
+    fold: Array  # int64[D], that the fit of each document left out
+    weights: Array  # float32[folds, V + 1, K'], see `logistic_regression.no_weights`
+
+
 class Refined(NamedTuple):
     """Categories and how sure they are."""
 
     category: Array  # int32[D], NO_CATEGORY for a document without a word
     probability: Array  # float32[D, K], by fits that left the document out; rows of documents without a word are 0
     temperature: float
+    fits: Fits | None  # of the last round; None without a category
 
 
 def refine(
@@ -42,12 +51,10 @@ def refine(
 ) -> Refined:  # fmt: skip
     """Refine the categories int[D] of a partition; labeled documents keep their labels. The folds go by `division`."""
     if n_categories == 0:  # no label, and no document with a word
-        return Refined(np.full(labels.size, NO_CATEGORY, np.int32), np.zeros((labels.size, 0), np.float32), 1.0)
+        return Refined(np.full(labels.size, NO_CATEGORY, np.int32), np.zeros((labels.size, 0), np.float32), 1.0, None)
     rows = bags.rows(tf_idf(bags))
     is_labeled, has_words = labels != UNLABELED, ~bags.is_empty
-    trained = np.zeros(labels.size, bool)
-    is_usual = has_words & (is_labeled | (brevity(bags, is_labeled) >= TOO_SHORT))
-    trained[chosen(np.flatnonzero(is_usual), hyperparameters.sample_size, seed, Step.SAMPLE)] = True
+    trained = learned_from(bags, labels, hyperparameters.sample_size, seed)
     probability = np.zeros((labels.size, n_categories), np.float32)
     category = np.where(is_labeled, labels, category)
     # The same folds in every round: a fit never sees the targets of the documents that it judges, nor begins at one's
@@ -65,7 +72,15 @@ def refine(
     probability[~has_words] = 0.0
     temperature = fit_temperature(probability, labels, is_labeled & has_words, threads)
     category = np.where(has_words, category, NO_CATEGORY).astype(np.int32)
-    return Refined(category, cooled(probability, temperature), temperature)
+    return Refined(category, cooled(probability, temperature), temperature, Fits(fold, weights))
+
+
+def learned_from(bags: WordBags, labels: Array, sample_size: int, seed: int) -> Array:
+    """bool[D]: documents that regressions learn from, a sample of those that are not much shorter than labeled ones."""
+    is_labeled, trained = labels != UNLABELED, np.zeros(labels.size, bool)
+    is_usual = ~bags.is_empty & (is_labeled | (brevity(bags, is_labeled) >= TOO_SHORT))
+    trained[chosen(np.flatnonzero(is_usual), sample_size, seed, Step.SAMPLE)] = True
+    return trained
 
 
 def fit_temperature(probability: Array, labels: Array, held_back: Array, threads: Threads | None = None) -> float:
@@ -190,6 +205,8 @@ def consensus_of_refined(refined: Refined, labels: Array, n_known: int) -> tuple
         others[has_words, category[has_words]] = -1.0
         second[has_words] = others[has_words].argmax(axis=1)
         second_probability[has_words] = others[has_words, second[has_words]]
+        others[has_words, second[has_words]] = -1.0
+    further, further_probability = likeliest(others, is_free & (category != NO_CATEGORY))
     return (
         Consensus(
             n_categories=column.size,
@@ -198,6 +215,26 @@ def consensus_of_refined(refined: Refined, labels: Array, n_known: int) -> tuple
             runner_up=np.where(is_free, second, NO_CATEGORY).astype(np.int32),
             runner_up_probability=np.where(is_free, second_probability, np.nan),
             known=np.where(is_free, known, 1.0),
+            others=further,
+            other_probability=further_probability,
         ),
         column,
     )
+
+
+def likeliest(probability: Array, is_asked: Array) -> tuple[Array, Array]:
+    """The fields `others` and `other_probability` of a consensus, of the documents bool[D] that are asked.
+
+    `probability` float[D, K] is below 0 for categories that are told already.
+    """
+    others, shares = no_others(is_asked.size)
+    n = min(N_OTHERS, probability.shape[1])
+    documents = np.flatnonzero(is_asked)
+    for first in range(0, documents.size if n else 0, DOCUMENTS_AT_ONCE):
+        some = documents[first : first + DOCUMENTS_AT_ONCE]
+        found = np.argsort(-probability[some], axis=1, kind="stable")[:, :n]
+        share = np.take_along_axis(probability[some], found, axis=1)
+        matters = share >= MATTERS
+        others[some, :n] = np.where(matters, found, NO_CATEGORY)
+        shares[some, :n] = np.where(matters, share, np.nan)
+    return others, shares

@@ -15,6 +15,7 @@ from sampler.text.options import (
     TextOptions,
     Urls,
 )
+from sampler.text.reader import Reader, Reading
 from sampler.text.stemming import STEMMED_LANGUAGES
 from sampler.text.stop_words import STOP_WORD_LANGUAGES, is_greek, stop_list
 from sampler.text.tokens import Text, stop_word_set, tokenize
@@ -34,6 +35,8 @@ __all__ = [
     "STOP_WORD_LANGUAGES",
     "Encoded",
     "Numbers",
+    "Reader",
+    "Reading",
     "Text",
     "TextFacts",
     "TextOptions",

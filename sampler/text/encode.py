@@ -33,6 +33,7 @@ class Encoded(NamedTuple):
     vocabulary: list[str]  # V words in code point order
     categories: list[str]  # known categories in code point order
     copy_of: Array  # int32[D], the document that each is a copy of, or itself
+    marks: Array  # uint64[D], by which texts are known again, see `tokens.mark_of`
     facts: TextFacts = TextFacts()
 
 
@@ -70,7 +71,7 @@ def encode(
     corpus = Corpus(words, offsets, np.array(known, np.int32), len(vocabulary), len(categories))
     validate(corpus)
     facts = TextFacts(language, lists or options.stop_languages, stemming)
-    return Encoded(corpus, vocabulary, categories, copy_of, facts)
+    return Encoded(corpus, vocabulary, categories, copy_of, tokens.marks, facts)
 
 
 def languages(tokens: Tokens, options: TextOptions) -> tuple[str | None, tuple[str, ...]]:

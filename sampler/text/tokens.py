@@ -1,7 +1,8 @@
 """What a text, or a ready bag of words, gives before a vocabulary is chosen: the words that the options leave."""
 
+import hashlib
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -78,6 +79,7 @@ class Tokens(NamedTuple):
     document_frequency: Array  # int64[V]
     ready: frozenset[str]  # words of bags, to be taken as they are
     is_bag: Array  # bool[D]
+    marks: Array  # uint64[D], see `mark_of`
 
     @property
     def n_documents(self) -> int:
@@ -88,7 +90,7 @@ class Tokens(NamedTuple):
 def read(texts: Iterable[Text], options: TextOptions) -> Tokens:
     """The words of texts, numbered as they come; texts are read once, in order. O(N) time, 4 bytes a token."""
     first_seen: dict[str, int] = {}
-    document_frequency, tokens, lengths = array("l"), array("i"), array("l")
+    document_frequency, tokens, lengths, marks = array("l"), array("i"), array("l"), array("Q")
     ready: set[str] = set()
     is_bag = bytearray()
 
@@ -106,6 +108,7 @@ def read(texts: Iterable[Text], options: TextOptions) -> Tokens:
             document_frequency[index] += 1
         tokens.extend(indices)
         lengths.append(len(indices))
+        marks.append(mark_of(words))
     offsets = np.concatenate([[0], np.cumsum(np.array(lengths, np.int64))]).astype(np.int64)
     return Tokens(
         list(first_seen),
@@ -114,7 +117,15 @@ def read(texts: Iterable[Text], options: TextOptions) -> Tokens:
         np.array(document_frequency, np.int64),
         frozenset(ready),
         np.array(is_bag, bool),
+        np.array(marks, np.uint64),
     )
+
+
+def mark_of(words: Sequence[str]) -> int:
+    """64 bits by which a text is known again: the same words in the same order have the same."""
+    # A word may hold a lone surrogate, which is no UTF-8.
+    told = "\n".join(words).encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(told, digest_size=8).digest(), "little")
 
 
 def blocks(words: Array) -> Iterator[Array]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from sampler.answers import consensus
 from sampler.answers.consensus import Consensus
+from sampler.answers.others import no_others
 from sampler.answers.tally import Tally, no_tally
 from sampler.calibrated import chain as calibrated_chain
 from sampler.calibrated import checkpoint as calibrated_checkpoint
@@ -297,7 +298,7 @@ def name_topics(size: Size) -> Work:
 def name_categories(size: Size) -> Work:
     """Again and again: once takes seconds, even of the large size."""
     corpus, category = corpus_of(size), answers_at_random(size)
-    answers = Consensus(2 * size.n_known, category, np.ones(0), category, np.ones(0), np.ones(0))
+    answers = Consensus(2 * size.n_known, category, np.ones(0), category, np.ones(0), np.ones(0), *no_others(0))
     return lambda threads: [consensus.category_words(corpus, answers, 5, threads) for _ in range(size.n_chains)]
 
 

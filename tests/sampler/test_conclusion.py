@@ -28,6 +28,8 @@ def answers() -> Consensus:
         runner_up=np.array([1, 0, NO_CATEGORY, NO_CATEGORY], np.int32),
         runner_up_probability=np.array([0.05, 0.2, NAN, NAN]),
         known=np.array([0.95, 0.2, 0.1, NAN]),
+        others=np.full((4, 1), NO_CATEGORY, np.int32),
+        other_probability=np.full((4, 1), NAN),
     )
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from sampler.answers.consensus import Consensus
+from sampler.answers.others import no_others
 from sampler.answers.verdict import Verdict
 from sampler.calibrated import power_test, steps
 from sampler.calibrated.conclusion import Audit, CalibratedConclusion
@@ -93,8 +94,11 @@ def concluded(category: list[int], doubted: dict[int, tuple[float, int, float]])
         np.array([suggested for _, suggested, _ in doubted.values()], np.int64),
         np.array([probability for _, _, probability in doubted.values()]),
     )
-    consensus = Consensus(int(found.max()) + 1, found, nan, np.full(found.size, NO_CATEGORY), nan, nan)
-    return CalibratedConclusion(consensus, nan, np.empty(0), np.eye(1), Verdict("mixed", ()), 1.0, audit, nan)
+    nobody = np.full(found.size, NO_CATEGORY)
+    consensus = Consensus(int(found.max()) + 1, found, nan, nobody, nan, nan, *no_others(found.size))
+    return CalibratedConclusion(
+        consensus, nan, np.empty(0), np.eye(1), Verdict("mixed", ()), 1.0, audit, nan, None, nan, nan
+    )
 
 
 def test_documents_of_other_labels_that_look_like_a_new_category_count_against_it() -> None:

@@ -174,7 +174,7 @@ def test_answers_are_in_the_order_of_size_and_have_the_next_best_category() -> N
         np.float32,
     )
     labels = np.array([0, -1, -1, -1, -1, -1, 1])
-    found = Refined(np.array([0, 2, 4, 4, 0, NO_CATEGORY, 1], np.int32), probability, 1.0)
+    found = Refined(np.array([0, 2, 4, 4, 0, NO_CATEGORY, 1], np.int32), probability, 1.0, None)
     consensus, column = consensus_of_refined(found, labels, 2)
     np.testing.assert_array_equal(column, [0, 1, 4, 2])  # two documents before one
     assert consensus.n_categories == 4
@@ -189,7 +189,7 @@ def test_answers_are_in_the_order_of_size_and_have_the_next_best_category() -> N
 
 
 def test_known_categories_stay_without_a_document_and_one_alone_has_no_runner_up() -> None:
-    found = Refined(np.zeros(2, np.int32), np.array([[0.8, 0.15, 0.05]] * 2, np.float32), 1.0)
+    found = Refined(np.zeros(2, np.int32), np.array([[0.8, 0.15, 0.05]] * 2, np.float32), 1.0, None)
     consensus, column = consensus_of_refined(found, np.array([UNLABELED, 0]), 2)
     assert consensus.n_categories == 2 and column.tolist() == [0, 1]
     assert consensus.runner_up.tolist() == [1, NO_CATEGORY]
@@ -200,7 +200,7 @@ def test_known_categories_stay_without_a_document_and_one_alone_has_no_runner_up
 
 def judged(probability: list[list[float]], category: list[int]) -> Refined:
     """A refinement that gave these."""
-    return Refined(np.array(category, np.int32), np.array(probability, np.float32), 1.0)
+    return Refined(np.array(category, np.int32), np.array(probability, np.float32), 1.0, None)
 
 
 def test_a_new_category_that_labels_of_a_known_one_look_like_is_that_one() -> None:

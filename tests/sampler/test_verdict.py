@@ -8,6 +8,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from sampler.answers.consensus import Consensus
+from sampler.answers.others import no_others
 from sampler.answers.pooling import Pooled
 from sampler.answers.verdict import Level, Reason, Verdict, verdict
 from sampler.corpus import Array
@@ -17,7 +18,9 @@ def pooled_of(agreed: float | None, category_stability: Sequence[float] = (1.0,)
     """All that a verdict looks at: two chains that agree by so much, or one."""
     matrix = np.ones((1, 1)) if agreed is None else np.array([[1.0, agreed], [agreed, 1.0]])
     empty = np.empty(0)
-    return Pooled(Consensus(0, *[empty] * 5), 0, matrix, empty, np.array(category_stability), csr_array((0, 0)))
+    return Pooled(
+        Consensus(0, *[empty] * 5, *no_others(0)), 0, matrix, empty, np.array(category_stability), csr_array((0, 0))
+    )
 
 
 def draws_of(shift: float, n_draws: int = 1000) -> Array:

@@ -35,6 +35,8 @@ def test_a_job_gives_every_unlabeled_document_a_category_or_the_reason_why_not(
         "reason": results.NO_WORD,
         "stability": None,
         "copy_of": None,
+        "others": None,
+        "leaf": None,
     }
     names = {category["category"]: category["name"] for category in found["categories"]}
     subjects = {key: names[answer["category"]] for key, answer in answers.items()}

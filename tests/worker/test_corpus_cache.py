@@ -23,7 +23,14 @@ def made(n_tokens: int = 5, seed: int = 1) -> Arrays:
     """An encoded corpus of three texts, one of them empty, and four documents."""
     words = np.random.default_rng(seed).integers(0, 1000, n_tokens, np.int32)
     offsets, text_of = np.array([0, 2, 2, n_tokens]), np.array([0, 1, 2, 0], np.int32)
-    return Arrays(words, offsets, text_of, np.array([0, -1, -1, 0], np.int32), np.array([2**40, 1, 2, 3]))
+    return Arrays(
+        words,
+        offsets,
+        text_of,
+        np.array([0, -1, -1, 0], np.int32),
+        np.array([2**40, 1, 2, 3]),
+        np.array([7, -1, 2**62, 0]),
+    )
 
 
 def parts(arrays: Arrays) -> list[bytes]:
@@ -174,5 +181,5 @@ def test_the_digest_is_that_of_the_file(files: CorpusCache) -> None:
     assert hashlib.sha256(path.read_bytes()).hexdigest() == path.name
     filled = np.append(arrays.words, 0).astype("<i4").tobytes() + arrays.offsets.astype("<i8").tobytes()
     filled += arrays.text_of.astype("<i4").tobytes() + arrays.labels.astype("<i4").tobytes()
-    filled += arrays.document_ids.astype("<i8").tobytes()
+    filled += arrays.document_ids.astype("<i8").tobytes() + arrays.marks.astype("<i8").tobytes()
     assert path.read_bytes() == filled

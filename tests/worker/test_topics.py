@@ -11,6 +11,7 @@ from app.core.db import Database
 from app.core.settings import Settings
 from app.core.tables import Job, Topic
 from sampler.answers.consensus import Consensus
+from sampler.answers.others import no_others
 from sampler.corpus import UNLABELED, Corpus
 from sampler.lbpl_ntm.topics_of_categories import Topics
 from sampler.numerics.threads import Threads
@@ -97,7 +98,7 @@ def test_nothing_is_learned_without_a_word_or_a_second_category(n_categories: in
     category = np.full(3, -1, np.int32)
     category[0] = 0 if n_tokens else -1
     nothing = np.full(3, np.nan)
-    consensus = Consensus(n_categories, category, nothing, np.full(3, -1, np.int32), nothing, nothing)
+    consensus = Consensus(n_categories, category, nothing, np.full(3, -1, np.int32), nothing, nothing, *no_others(3))
     learned = topics.learn(corpus_of(3, n_tokens), consensus, 4, 0, Threads())
     assert list(topics.topic_rows(Job(id="job"), VOCABULARY, learned)) == []
     assert topics.of_categories(learned) == [[]] * n_categories

@@ -25,6 +25,7 @@ from app.exports.tables import Table
 from app.exports.workbook import write_workbook
 from app.http.dependencies import CorpusId, JobId, Readers, ServiceSettings, problems
 from app.http.document_filters import Fields, field_conditions
+from app.http.files import sent
 from app.http.routers.answers import InCategory, IsKnown, category_probability
 from app.http.routers.documents import Label, Labeled, chosen
 from app.http.routers.results import categories_of, find_concluded_job
@@ -35,7 +36,6 @@ router = APIRouter(prefix="/v1", tags=["exports"])
 Tabular = Literal["csv", "xlsx", "ndjson", "parquet"]
 Labeling = Literal["csv", "xlsx", "ndjson", "parquet", "label-studio", "doccano"]
 
-PIECE = 2**18  # bytes of a file that is sent from the disk
 COMPRESSION = 4  # of nine levels: the next ones take twice the time for a few percent
 
 NDJSON_TYPE, CSV_TYPE = "application/x-ndjson", "text/csv"
@@ -295,13 +295,6 @@ def workbook(table: Table, settings: Settings) -> Iterator[bytes]:
         raise
     temporary.seek(0)
     return sent(temporary)
-
-
-def sent(file: Any) -> Iterator[bytes]:
-    """A file piece by piece; it is closed after the last one, or when nobody wants more."""
-    with file:
-        while data := file.read(PIECE):
-            yield data
 
 
 def compressed(pieces: Iterator[bytes]) -> Iterator[bytes]:

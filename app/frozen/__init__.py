@@ -1,0 +1,1 @@
+"""New documents answered by frozen models, without a worker."""

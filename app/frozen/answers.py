@@ -1,0 +1,133 @@
+"""A file of new documents to a file or an answer, a few documents at a time."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from app.core.errors import UploadTooLarge
+from app.exports.cells import ENCODER
+from app.exports.delimited import CsvOptions, csv_pieces
+from app.exports.objects import lines
+from app.exports.tables import Column, Table, Values
+from app.frozen.documents import Answered, Thresholds, answered, told
+from app.frozen.drift import DayCounts, counted
+from app.frozen.models import Categorizer
+from app.uploads.formats.reading import Reading
+from app.uploads.rows import BadLine, Row
+
+AT_ONCE = 200  # documents
+MOST_IN_JSON = 10_000  # documents of an answer that is one value
+MOST_ERRORS = 1_000  # that are told one by one
+
+# Of a table of answers, with their kinds; kept fields follow.
+COLUMNS = {
+    "key": "name",
+    "category": "name",
+    "known": "boolean",
+    "probability": "number",
+    "known_probability": "number",
+    "unsure": "boolean",
+    "novelty": "number",
+    "novel": "boolean",
+    "runner_up": "name",
+    "runner_up_probability": "number",
+    "unknown_words": "number",
+    "evidence": "text",
+    "line": "integer",
+    "reason": "text",
+}
+
+
+@dataclass
+class Asked:
+    """What a client wants to know, of which rows; and what has been answered so far."""
+
+    model: Categorizer
+    reading: Reading
+    thresholds: Thresholds
+    n_documents: int = 0
+    n_novel: int = 0  # by the default threshold, as drift counts them
+    n_without_evidence: int = 0
+    errors: list[BadLine] = field(default_factory=list)
+
+    def lots(self) -> Iterator[list[Answered | BadLine]]:
+        """The rows in order, a few at a time: documents with their answers, and lines that cannot be used."""
+        rows = self.reading.rows()
+        while some := list(islice(rows, AT_ONCE)):
+            lot = [answered(self.model, row) if isinstance(row, Row) else row for row in some]
+            self.count(counted([each for each in lot if isinstance(each, Answered)]))
+            yield lot
+
+    def count(self, counts: DayCounts) -> None:
+        """Add some documents."""
+        self.n_documents += counts.n_documents
+        self.n_novel += counts.n_novel
+        self.n_without_evidence += counts.n_without_evidence
+
+    @property
+    def counts(self) -> DayCounts:
+        """Documents that were answered so far."""
+        return DayCounts(self.n_documents, self.n_novel, self.n_without_evidence)
+
+
+def documents(asked: Asked) -> list[dict[str, Any]]:
+    """All documents, as `NewDocumentOut` has them; `asked` notes the lines that cannot be used.
+
+    Raises UploadTooLarge for more than an answer in one piece may have.
+    """
+    found: list[dict[str, Any]] = []
+    for lot in asked.lots():
+        for each in lot:
+            if isinstance(each, Answered):
+                found.append(told(asked.model, each, asked.thresholds))
+            elif len(asked.errors) < MOST_ERRORS:
+                asked.errors.append(each)
+        if len(found) > MOST_IN_JSON:
+            raise UploadTooLarge(
+                f"the file has more than {MOST_IN_JSON} documents, too many for one value of JSON: ask for "
+                "answer_format=ndjson or answer_format=csv, which have no limit"
+            )
+    return found
+
+
+def ndjson(asked: Asked) -> Iterator[bytes]:
+    """An object a line."""
+    for lot in asked.lots():
+        yield lines("".join([ENCODER.encode(line_of(asked, each)) + "\n" for each in lot]))
+
+
+def line_of(asked: Asked, found: Answered | BadLine) -> dict[str, Any]:
+    """A document as `NewDocumentOut` has it; of a line that cannot be used, its number and the reason."""
+    if isinstance(found, BadLine):
+        return {"line": found.line, "reason": f"the row cannot be used: {found.reason}"}
+    return told(asked.model, found, asked.thresholds)
+
+
+def delimited(asked: Asked) -> Iterator[bytes]:
+    """A table, with the columns that the file came with at its end; safe for spreadsheets."""
+    fields = asked.reading.columns["fields"]
+    columns = [Column(name, kind) for name, kind in COLUMNS.items()]  # type: ignore[arg-type]
+    taken = {column.name for column in columns}
+    columns += [Column(f"{name}_field" if name in taken else name, "value", is_field=True) for name in fields]
+
+    def lots() -> Iterator[list[Values]]:
+        for lot in asked.lots():
+            yield [values(line_of(asked, each), fields) for each in lot]
+
+    return csv_pieces(Table("answers", columns, lots), CsvOptions())
+
+
+def values(line: dict[str, Any], fields: list[str]) -> Values:
+    """A row of the table."""
+    likely = line.get("likely") or []
+    second = likely[1] if len(likely) > 1 else {}
+    shown = {
+        **line,
+        "category": line.get("name"),
+        "runner_up": second.get("name"),
+        "runner_up_probability": second.get("probability"),
+        "evidence": " ".join(each["word"] for each in line.get("evidence") or []) or None,
+    }
+    kept = line.get("fields") or {}
+    return [*(shown.get(name) for name in COLUMNS), *(kept.get(name) for name in fields)]

@@ -1,0 +1,83 @@
+"""The frozen model of a job's results, and its file as rows."""
+
+import hashlib
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+from sqlalchemy import delete, insert, select, update
+from sqlalchemy.orm import Session
+
+from app.core.tables import MODEL_PIECE_BYTES, FrozenModel, Job, ModelPart
+from sampler.frozen import model
+from sampler.frozen.freeze import freeze
+from sampler.numerics.threads import Threads
+from worker.models import JobConclusion, hyperparameters_of
+from worker.results import next_edition
+from worker.store import Names, Rows, Stored
+
+PIECES_AT_ONCE = 4  # rows a transaction
+
+
+def frozen_file(
+    job: Job, stored: Stored, vocabulary: list[str], conclusion: JobConclusion, told: dict[str, Any], threads: Threads
+) -> bytes:
+    """The file that answers new documents as the job would; empty for a job without a category."""
+    if conclusion.judged is None:
+        return b""
+    hyperparameters, seed = hyperparameters_of(job), job.settings["seed"]
+    frozen = freeze(stored.texts, stored.marks, conclusion.consensus, conclusion.judged, hyperparameters, seed, threads)
+    return model.dump(frozen, vocabulary, told)
+
+
+def facts(job: Job, names: Names, categories: Rows) -> dict[str, Any]:
+    """What else is needed to answer, and where the model is from."""
+    return {
+        "job": job.id,
+        "edition": next_edition(job),
+        "categories": [{"name": row["name"], "known": row["known"], "id": row.get("short_id")} for row in categories],
+        "text": job.settings["text"],
+        "texts": names.facts,
+    }
+
+
+def model_id(job: Job) -> str:
+    """The id of the model of the results that a conclusion writes: a repeated one writes over what broke off."""
+    return str(uuid.uuid5(uuid.UUID(job.id), f"model {next_edition(job)}"))
+
+
+def begin(session: Session, job: Job, file: bytes, told: dict[str, Any]) -> None:
+    """Make the model's row, without a digest: its parts are to follow. Other ones than the present are taken out."""
+    clear(session, job)
+    session.execute(
+        insert(FrozenModel).values(
+            id=model_id(job), job_id=job.id, edition=next_edition(job), n_bytes=len(file), facts=told
+        )
+    )
+
+
+def clear(session: Session, job: Job) -> None:
+    """Take out models of conclusions that broke off, and of results that nobody reads any more."""
+    others = select(FrozenModel.id).where(FrozenModel.job_id == job.id, FrozenModel.edition != job.edition)
+    session.execute(delete(ModelPart).where(ModelPart.model_id.in_(others)))
+    session.execute(delete(FrozenModel).where(FrozenModel.id.in_(others)))
+
+
+def part_rows(job: Job, file: bytes) -> Iterator[Rows]:
+    """Batches of rows of `model_parts`."""
+    starts = range(0, len(file), MODEL_PIECE_BYTES)
+    pieces = [(number, file[start : start + MODEL_PIECE_BYTES]) for number, start in enumerate(starts)]
+    for first in range(0, len(pieces), PIECES_AT_ONCE):
+        some = pieces[first : first + PIECES_AT_ONCE]
+        yield [{"model_id": model_id(job), "number": number, "data": data} for number, data in some]
+
+
+def save_parts(session: Session, rows: Rows) -> None:
+    """Store a batch of them."""
+    session.execute(insert(ModelPart), rows)
+
+
+def complete(session: Session, job: Job, file: bytes) -> None:
+    """Declare the model whole."""
+    digest = hashlib.sha256(file).hexdigest()
+    session.execute(update(FrozenModel).where(FrozenModel.id == model_id(job)).values(digest=digest))
