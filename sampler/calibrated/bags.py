@@ -79,9 +79,13 @@ def inverse_frequency(bags: WordBags) -> Array:
     return weight
 
 
-def tf_idf(bags: WordBags) -> Array:
-    """float32[E]: (1 + log count) times (1 + inverse frequency), each document of Euclidean length 1."""
-    values = (1.0 + np.log(bags.counts)) * (1.0 + inverse_frequency(bags))[bags.words]
+def tf_idf(bags: WordBags, of_corpus: Array | None = None) -> Array:
+    """float32[E]: (1 + log count) times (1 + inverse frequency), each document of Euclidean length 1.
+
+    Some documents of a corpus, or parts of them, are given the inverse frequencies float64[V] `of_corpus`.
+    """
+    weight = inverse_frequency(bags) if of_corpus is None else of_corpus
+    values = (1.0 + np.log(bags.counts)) * (1.0 + weight)[bags.words]
     document = bags.document
     length = np.sqrt(np.bincount(document, values * values, minlength=bags.n_documents))
     return (values / length[document]).astype(np.float32)

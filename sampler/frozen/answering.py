@@ -56,7 +56,7 @@ def answer(model: FrozenModel, n_known: int, words: Array, counts: Array, mark: 
         likely, known = told
     first = likely[0].category
     second = likely[1].category if len(likely) > 1 else None
-    strange = float(novelty(model.reference, np.float32(energy_of(scores))))
+    strange = novelty(model, words.size, np.float32(energy_of(scores)))
     return FrozenAnswer(likely, known, strange, evidence(model, words, values, first, second), told is not None)
 
 
@@ -81,15 +81,21 @@ def energy_of(scores: Array) -> float:
     return top + math.log(math.fsum(np.exp(scores - top).tolist()))
 
 
-def novelty(reference: Array, energy: Array | np.float32) -> Array:
-    """float64, of energies float32: the share of documents of the categories that some category claims more strongly.
+def novelty(model: FrozenModel, n_distinct: int, energy: np.float32) -> float:
+    """The novelty of a document with so many distinct words and this energy."""
+    size = int(np.searchsorted(model.sizes, n_distinct, side="right")) - 1
+    return float(novelty_among(model.reference[model.starts[size] : model.starts[size + 1]], energy))
 
-    `reference` has the energies of documents of known categories, judged by fits that had not seen them: so one in
-    twenty of these has .95 or more. It is a p-value turned round, as in conformal prediction (Vovk and others 2005).
+
+def novelty_among(reference: Array, energy: Array | np.float32) -> Array:
+    """float64, of energies float32: the share of known documents of the same size with greater ones, ascending.
+
+    One in twenty of these has .95 or more: a p-value turned round, as in conformal prediction (Vovk and others 2005).
+    Of the same size, since few words cannot be claimed as strongly as many, whatever they are.
     """
     n_below = np.searchsorted(reference, energy, side="right")
-    strange: Array = 1.0 - (1.0 + n_below) / (reference.size + 1.0)
-    return strange
+    share: Array = 1.0 - (1.0 + n_below) / (reference.size + 1.0)
+    return share
 
 
 def told_by_job(model: FrozenModel, mark: int) -> tuple[list[Likely], float] | None:

@@ -6,25 +6,29 @@ they judged documents that they had not learned from.
 """
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from sampler.answers.consensus import Consensus
-from sampler.calibrated.bags import WordBags, inverse_frequency, tf_idf, word_bags
+from sampler.calibrated.bags import WordBags, inverse_frequency, select, tf_idf, word_bags
 from sampler.calibrated.logistic_loss import energies
 from sampler.calibrated.logistic_regression import RegressionTask, fit, no_weights
 from sampler.calibrated.refinement import HIGHEST_RATE, Fits, learned_from, refine
 from sampler.copies import Texts
 from sampler.corpus import NO_CATEGORY, UNLABELED, Array, Corpus
-from sampler.frozen.answering import NOVEL, novelty
+from sampler.frozen.answering import NOVEL, novelty_among
 from sampler.frozen.model import FrozenModel
 from sampler.hyperparameters import CalibratedHyperparameters
-from sampler.numerics.streams import Step, chosen
+from sampler.numerics.streams import Step, chosen, numbers_of, stream
 from sampler.numerics.threads import Threads
 
 FEWEST_LABELED = 20  # documents; with fewer, all of them tell how strongly a category claims its own
-LARGEST_REFERENCE = 10_000  # documents
+LARGEST_REFERENCE = 2_000  # documents
+ENOUGH_OF_SIZE = 50  # documents
+# Distinct words from which on documents are compared with each other, up to the next size.
+SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 
 
 class Judged(NamedTuple):
@@ -68,42 +72,88 @@ def freeze(
     )
     fit(rows, task.examples(np.flatnonzero(is_told)), weights, threads.stop)
     threads.check()
-    energy = left_out_energies(judged, n_categories, threads)
-    reference = np.sort(energy[reference_documents(labels, bags.is_empty, seed)])
+    known = known_documents(labels, np.diff(bags.offsets), seed)
+    sizes, references = energies_by_size(judged, known, n_categories, seed, threads)
+    free = np.flatnonzero((labels == UNLABELED) & ~bags.is_empty)
+    is_novel = novelty_of(judged, free, n_categories, sizes, references, threads) >= NOVEL
     unlabeled = np.ones(n_categories)
     unlabeled[: judged.rates.size] = 1.0 - np.where(np.isnan(judged.rates), 0.0, np.minimum(judged.rates, HIGHEST_RATE))
-    strange = novelty(reference, energy[(labels == UNLABELED) & ~bags.is_empty]) >= NOVEL
     return FrozenModel(
         weights=np.ascontiguousarray(weights[:, :n_categories]),
         inverse_frequency=inverse_frequency(bags),
         temperature=judged.temperature,
         unlabeled=unlabeled,
         chance=judged.chance,
-        reference=reference,
-        expected_novel=float(strange.mean()) if strange.size else 0.0,
+        sizes=sizes,
+        starts=np.concatenate([[0], np.cumsum([each.size for each in references])]),
+        reference=np.concatenate(references),
+        expected_novel=float(is_novel.mean()) if free.size else 0.0,
         **answers_by_mark(texts, marks, consensus),
     )
 
 
-def left_out_energies(judged: Judged, n_categories: int, threads: Threads) -> Array:
-    """float32[T]: the energy of each text, by the fit that left it out; see `answering.energy_of`."""
-    bags, fold = judged.bags, judged.fits.fold
-    rows = bags.rows(tf_idf(bags))
-    energy, weights = np.zeros(bags.n_documents, np.float32), no_weights(rows, n_categories, 1)[0]
+def known_documents(labels: Array, n_distinct: Array, seed: int) -> Array:
+    """int64[...]: some documents of known categories, or of all if few bear a label."""
+    documents = np.flatnonzero((labels != UNLABELED) & (n_distinct > 0))
+    if documents.size < FEWEST_LABELED:
+        documents = np.flatnonzero(n_distinct)
+    return chosen(documents, LARGEST_REFERENCE, seed, Step.SAMPLE)
+
+
+def energies_by_size(
+    judged: Judged, known: Array, n_categories: int, seed: int, threads: Threads
+) -> tuple[Array, list[Array]]:
+    """Sizes in distinct words, int64[B], and of each the energies of known documents, ascending.
+
+    Those that are of a size stand for it; where they are few, longer ones do, cut to it.
+    """
+    n_distinct = np.diff(judged.bags.offsets)
+    size_of = n_distinct[known]
+    sizes = [size for size in SIZES if size == 1 or (size_of >= size).sum() >= FEWEST_LABELED]
+    references = []
+    for size, following in pairwise([*sizes, int(n_distinct.max()) + 1]):
+        documents, longest = known[(size_of >= size) & (size_of < following)], following
+        if documents.size < ENOUGH_OF_SIZE:
+            documents, longest = known[size_of >= size], int(np.sqrt(size * following))
+        some = cut_to(judged.bags, documents, longest, seed)
+        references.append(np.sort(energies_of(judged, some, judged.fits.fold[documents], n_categories, threads)))
+    return np.array(sizes), references
+
+
+def cut_to(bags: WordBags, documents: Array, longest: int, seed: int) -> WordBags:
+    """Some documents, each with at most so many of its distinct words, chosen at random."""
+    some, entries = select(bags, documents)
+    numbers = numbers_of(stream(seed, 0, longest, Step.CUTS), entries)
+    order = np.lexsort((numbers, some.document))
+    place = np.empty(entries.size, np.int64)
+    place[order] = np.arange(entries.size) - some.offsets[some.document[order]]
+    stays = np.flatnonzero(place < longest)
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(some.document[stays], minlength=documents.size))])
+    return WordBags(offsets, some.words[stays], some.counts[stays], bags.n_words)
+
+
+def energies_of(judged: Judged, some: WordBags, fold: Array, n_categories: int, threads: Threads) -> Array:
+    """float32[n]: the energies of bags by the fits that left out their folds int64[n], see `answering.energy_of`."""
+    rows = some.rows(tf_idf(some, inverse_frequency(judged.bags)))
+    energy, weights = np.zeros(some.n_documents, np.float32), no_weights(rows, n_categories, 1)[0]
     for number, of_fold in enumerate(judged.fits.weights):
         weights[:, :n_categories] = of_fold[:, judged.column]
-        left_out = np.flatnonzero((fold == number) & ~bags.is_empty)
-        energies(rows, left_out, weights, n_categories, energy, threads.stop)
+        energies(rows, np.flatnonzero(fold == number), weights, n_categories, energy, threads.stop)
         threads.check()
     return energy
 
 
-def reference_documents(labels: Array, is_empty: Array, seed: int) -> Array:
-    """int64[...]: those of known categories; all that have a word if there are few."""
-    documents = np.flatnonzero((labels != UNLABELED) & ~is_empty)
-    if documents.size < FEWEST_LABELED:
-        documents = np.flatnonzero(~is_empty)
-    return chosen(documents, LARGEST_REFERENCE, seed, Step.SAMPLE)
+def novelty_of(
+    judged: Judged, documents: Array, n_categories: int, sizes: Array, references: list[Array], threads: Threads
+) -> Array:
+    """float64[n]: the novelty of documents by the fits that left them out."""
+    some, _ = select(judged.bags, documents)
+    energy = energies_of(judged, some, judged.fits.fold[documents], n_categories, threads)
+    size = np.searchsorted(sizes, np.diff(some.offsets), side="right") - 1
+    found = np.zeros(documents.size)
+    for number, reference in enumerate(references):
+        found[size == number] = novelty_among(reference, energy[size == number])
+    return found
 
 
 def answers_by_mark(texts: Texts, marks: Array, consensus: Consensus) -> dict[str, Array]:

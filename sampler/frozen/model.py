@@ -29,6 +29,8 @@ ARRAYS: dict[str, tuple[str, int]] = {
     "inverse_frequency": ("<f8", 1),
     "unlabeled": ("<f8", 1),
     "chance": ("<f8", 1),
+    "sizes": ("<i8", 1),
+    "starts": ("<i8", 1),
     "reference": ("<f4", 1),
     "marks": ("<u8", 1),
     "text_of_mark": ("<i4", 1),
@@ -55,7 +57,9 @@ class FrozenModel(NamedTuple):
     temperature: float  # of the probabilities
     unlabeled: Array  # float64[K], the chance that a document of the category bears no label
     chance: Array  # float64[K], that the category is as the answer has it
-    reference: Array  # float32[N], ascending: energies of documents that are of the categories, see `answering.novelty`
+    sizes: Array  # int64[B], ascending from 1: numbers of distinct words
+    starts: Array  # int64[B + 1], where in the reference those of each size begin
+    reference: Array  # float32[N], of each size ascending: energies of known documents, see `freeze.energies_by_size`
     expected_novel: float  # share of the job's own unlabeled documents that are novel
     marks: Array  # uint64[M], ascending: of the job's own documents, see `sampler.text.tokens.mark_of`
     text_of_mark: Array  # int32[M], into what follows
@@ -165,5 +169,16 @@ def check(model: FrozenModel, vocabulary: Any, facts: Any) -> None:
             raise ModelError(f"its array {name} has values that are no numbers")
     if not (np.isfinite(model.temperature) and model.temperature > 0 and 0 <= model.expected_novel <= 1):
         raise ModelError("its temperature or its share of novel documents is out of range")
-    if (np.diff(model.reference) < 0).any() or (model.marks[1:] < model.marks[:-1]).any():
+    check_order(model)
+
+
+def check_order(model: FrozenModel) -> None:
+    """Raise ModelError unless all that is searched in is in order."""
+    sizes, starts, reference = model.sizes, model.starts, model.reference
+    if starts.size != sizes.size + 1 or sizes.size == 0 or sizes[0] != 1 or (np.diff(sizes) <= 0).any():
+        raise ModelError("its sizes of documents do not ascend from 1")
+    if starts[0] != 0 or starts[-1] != reference.size or (np.diff(starts) <= 0).any():
+        raise ModelError("its energies do not belong to its sizes of documents")
+    falls = np.flatnonzero(np.diff(reference) < 0) + 1
+    if not np.isin(falls, starts).all() or (model.marks[1:] < model.marks[:-1]).any():
         raise ModelError("its marks or energies do not ascend")

@@ -47,6 +47,7 @@ class Step(IntEnum):
     SAMPLE = 21  # a number a document
     NUMBERS = 22
     BIRTHS = 23  # a stream a document
+    CUTS = 24  # a number a word of a document
 
 
 @njit(cache=True, nogil=True)
