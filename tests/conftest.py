@@ -17,7 +17,7 @@ from app.core import db
 from app.core.db import Database
 from app.core.schema import migrate
 from app.core.settings import PREFIX, Settings
-from app.core.tables import Corpus, IdempotentRequest, Worker
+from app.core.tables import Corpus, FrozenModel, IdempotentRequest, Worker
 from app.http.main import create_app
 from app.processes.folders import prepare
 from app.processes.kernel_cache import prepare_kernel_cache
@@ -156,7 +156,7 @@ def database(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Itera
     else:
         database = db.connect(request.getfixturevalue("migrated_postgres"))
         with database.sessions.begin() as session:
-            for table in (Corpus, IdempotentRequest, Worker):  # and with the corpora all else
+            for table in (Corpus, IdempotentRequest, Worker, FrozenModel):  # and with them all else
                 session.execute(delete(table))
     yield database
     database.engine.dispose()
