@@ -141,6 +141,17 @@ class TextBatch(Base):
     digests: Mapped[bytes]  # of the texts, ascending
 
 
+class TextIndex(Base):
+    """How far the documents of a corpus are in the index of words. See app.search."""
+
+    __tablename__ = "text_indexes"
+
+    corpus_id: Mapped[str] = parent("corpora.id", primary_key=True)
+    document_id: Mapped[int] = mapped_column(BigInteger)  # its documents up to this one are in the index
+    # Since the index was last written anew: until it is, the words of what was erased lie in the files of SQLite.
+    n_erasures: Mapped[int] = mapped_column(default=0, server_default="0")
+
+
 class Encoding(Base):
     """A corpus version as token arrays under some text options; shared by chains and jobs."""
 
@@ -378,7 +389,11 @@ class Answer(Base):
     others: Mapped[list[Any] | None] = mapped_column(JSON(none_as_null=True))  # [[category, probability], ...], likely
     leaf: Mapped[int | None]  # of the tree of new categories, that the document is in
 
-    __table_args__ = (Index(None, "job_id", "edition", "category", "document_id"),)
+    __table_args__ = (
+        Index(None, "job_id", "edition", "category", "document_id"),
+        Index("ix_answers_probability", "job_id", "edition", "probability", "document_id"),
+        Index("ix_answers_category_probability", "job_id", "edition", "category", "probability", "document_id"),
+    )
 
 
 class TreeNode(Base):

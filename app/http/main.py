@@ -36,6 +36,7 @@ from app.http.routers import (
     uploads,
 )
 from app.schemas.common import Problem
+from app.search.indexing import Indexing
 from app.uploads.corpus_counts import KnownCounts
 from app.uploads.removal import Removal
 from app.uploads.texts import RememberedTexts
@@ -66,13 +67,15 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         database.engine.dispose()
         raise
     queue.configure(settings)
-    removal = Removal(database)
+    removal, indexing = Removal(database), Indexing(database)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         removal.wake()  # deletions that the last process did not come to the end of
+        indexing.forget_erased()  # of which the same is true
         yield
         removal.stop()
+        indexing.stop()
         database.engine.dispose()
 
     app = FastAPIOffline(
@@ -85,6 +88,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.settings = settings
     app.state.database = database
     app.state.removal = removal
+    app.state.indexing = indexing
     app.state.known_counts = KnownCounts()
     app.state.remembered_texts = RememberedTexts()
     of_jobs = (jobs, side_runs, results, answers, scores, groups, topics, audit, labels, power, exports)

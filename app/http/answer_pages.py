@@ -1,0 +1,126 @@
+"""A page of a job's answers: the places of its rows, found by the filters and in the order of a request."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import ColumnElement, Select, false, func, select
+from sqlalchemy.orm import Session
+
+from app.core.tables import Answer, Category, Document, Job
+from app.exports.documents import Chosen
+from app.http.answer_filters import AnswerFilters, of_categories
+from app.http.answer_orders import Sort, place_of, sort_key, stretches
+from app.http.searches import Scope, corpus_scope, look_up
+from app.http.walks import Filters, Place, Walked, walk
+
+AT_ONCE = 1_000  # documents that a statement names
+
+
+class Asked(NamedTuple):
+    """The answers that a request wants, in which order, from where on, and how many."""
+
+    filters: AnswerFilters
+    sort: Sort | None
+    start: Place
+    n: int
+
+
+def read_places(
+    session: Session, job: Job, categories: Sequence[Category], asked: Asked, wake: Callable[[str], None]
+) -> Walked:
+    """The places of answers."""
+    filters = asked.filters
+    wanted = filters.categories(categories)
+    mine = [Answer.job_id == job.id, Answer.edition == job.edition]
+    indexed, residual = list(mine), filters.others(categories)
+    (indexed if wanted is not None and len(wanted) <= 1 else residual).extend(of_categories(wanted))
+    (indexed if asked.sort else residual).extend(filters.probabilities())
+    if asked.sort is not None and filters.unsure:
+        indexed.append(Answer.probability.is_(None) | (Answer.probability < max(filters.thresholds)))
+    found = look_up(session, filters.search, scope(session, job, filters), wake)
+    few = found.document_ids
+    matches = found.matches
+    if filters.key is not None:
+        few, matches = [*of_key(session, job, filters.key)], None if filters.search is None else filters.search.matches
+    if few is not None:
+        return of_few(session, few, [*indexed, *residual], asked, matches)
+    sources = (answers, answers_with_documents)
+    asked_of_rows = Filters(residual, Document.text, matches)
+    return walk(session, stretches(asked.sort, indexed), asked.start, asked.n, sources, asked_of_rows)
+
+
+def exported(
+    session: Session,
+    job: Job,
+    categories: Sequence[Category],
+    filters: AnswerFilters,
+    wake: Callable[[str], None],
+    *,
+    has_labeled: bool,
+) -> Chosen:
+    """The documents of a job that a file is to have."""
+    wanted = filters.categories(categories)
+    conditions = [*filters.others(categories), *filters.probabilities()]
+    if filters.key is not None:
+        conditions.append(false() if "\0" in filters.key else Document.key == filters.key)
+    within = corpus_scope(session, job.corpus_id) if has_labeled else scope(session, job, filters)
+    found = look_up(session, filters.search, within, wake)
+    return Chosen(
+        conditions,
+        of_categories(wanted),
+        [each.name for each in categories if each.known and wanted is not None and each.category in wanted],
+        has_labeled,
+        found.document_ids,
+        found.matches,
+    )
+
+
+def scope(session: Session, job: Job, filters: AnswerFilters) -> Scope:
+    """The documents that the job has answered, where somebody searches in them."""
+    if filters.search is None:
+        return Scope(job.corpus_id, None, None)
+    mine = (Answer.job_id == job.id, Answer.edition == job.edition)
+    first = session.scalar(select(func.min(Answer.document_id)).where(*mine))
+    last = session.scalar(select(func.max(Answer.document_id)).where(*mine))
+    return Scope(job.corpus_id, first, last)
+
+
+def of_key(session: Session, job: Job, key: str) -> Sequence[int]:
+    """The documents that have borne a key; a job has answered one of them at most."""
+    if "\0" in key:
+        return []
+    return session.scalars(select(Document.id).where(Document.corpus_id == job.corpus_id, Document.key == key)).all()
+
+
+def of_few(
+    session: Session,
+    document_ids: Sequence[int],
+    conditions: Sequence[ColumnElement[bool]],
+    asked: Asked,
+    matches: Callable[[str], bool] | None,
+) -> Walked:
+    """The places of those of some documents that meet all conditions, sorted here: all of them are read."""
+    columns = (Answer.probability, Answer.document_id, *(() if matches is None else (Document.text,)))
+    places: list[Place] = []
+    for first in range(0, len(document_ids), AT_ONCE):
+        some = Answer.document_id.in_(document_ids[first : first + AT_ONCE])
+        for probability, document_id, *text in session.execute(
+            answers_with_documents(columns).where(some, *conditions)
+        ):
+            if matches is None or matches(*text):
+                places.append(place_of(asked.sort, probability, document_id))
+    places.sort(key=lambda place: sort_key(asked.sort, place))
+    if asked.start.key is not None:
+        start = sort_key(asked.sort, asked.start)
+        places = [place for place in places if sort_key(asked.sort, place) > start]
+    return Walked(places[: asked.n], places[asked.n - 1] if len(places) >= asked.n else None)
+
+
+def answers(columns: Sequence[Any]) -> Select[Any]:
+    """Columns of answers."""
+    return select(*columns).select_from(Answer)
+
+
+def answers_with_documents(columns: Sequence[Any]) -> Select[Any]:
+    """Columns of answers and of their documents."""
+    return answers(columns).join(Document, Document.id == Answer.document_id)
