@@ -65,7 +65,7 @@ def add_rows(database: Database, table: str, columns: Sequence[str], rows: Itera
             if database.engine.dialect.name == "sqlite":
                 cursor.executemany(f"INSERT INTO {table} ({names}) VALUES ({', '.join('?' * len(columns))})", some)
             else:
-                with cursor.copy(f"COPY {table} ({names}) FROM STDIN") as copy:  # type: ignore[attr-defined]
+                with cursor.copy(f"COPY {table} ({names}) FROM STDIN") as copy:
                     for row in some:
                         copy.write_row(row)
 
@@ -76,7 +76,7 @@ def documents(found: Sizes) -> Iterator[tuple[Any, ...]]:
     for number, written in enumerate(texts(sum(found), 1, N_WORDS)):
         if number % every == first:
             written = f"{written} {word}"
-        label = known_name(number % N_KNOWN) if is_labeled(number, found) else None
+        label = known_name(labeled_as(number)) if is_labeled(number, found) else None
         fields = json.dumps({"year": 2000 + number % 25, "source": f"source {number % 997}"})
         yield number + 1, CORPUS, 1, f"document-{number:08d}", written, label, fields
 
@@ -84,6 +84,11 @@ def documents(found: Sizes) -> Iterator[tuple[Any, ...]]:
 def is_labeled(number: int, found: Sizes) -> bool:
     """Whether the document with this number, from 0, bears a label."""
     return number % (N_LABELED + 1) == N_LABELED and number // (N_LABELED + 1) < found.labeled
+
+
+def labeled_as(number: int) -> int:
+    """The category that the label of a document names."""
+    return number // (N_LABELED + 1) % N_KNOWN
 
 
 def known_name(category: int) -> str:
@@ -173,10 +178,10 @@ def audits(found: Sizes) -> Iterator[tuple[Any, ...]]:
     generator = np.random.default_rng(3)
     for number in range(sum(found)):
         if is_labeled(number, found):
-            is_doubtful = number % 20 == N_LABELED
+            is_doubtful = number % 100 == N_LABELED
             probability = round(float(generator.random()), 3)
-            suggested = (number % N_KNOWN + 1) % N_KNOWN if is_doubtful else None
-            yield JOB, 1, number + 1, number % N_KNOWN, probability, suggested, 0.5 if is_doubtful else None
+            suggested = (labeled_as(number) + 1) % N_KNOWN if is_doubtful else None
+            yield JOB, 1, number + 1, labeled_as(number), probability, suggested, 0.5 if is_doubtful else None
 
 
 DRAW_COLUMNS = ("job_id", "chain", "sweep", "n_categories", "n_new", "n_new_with_documents", "log_joint")

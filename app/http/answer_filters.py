@@ -10,17 +10,16 @@ from typing import Annotated, Literal, NamedTuple
 
 from fastapi import Depends, Query
 from pydantic import StringConstraints
-from sqlalchemy import ColumnElement, and_, case, false, func, or_
-from sqlalchemy.orm import InstrumentedAttribute
+from sqlalchemy import ColumnElement, and_, case, func, or_
 
 from app.core.tables import MAX_KEY, MAX_NAME, Answer, Category, Document
 from app.http.document_filters import Fields, field_conditions
 from app.http.routers.results import Number
 from app.http.searches import SearchText, search_of
+from app.http.unindexed import unindexed
 from app.search.words import Search
 
 UNSURE = 0.5
-NO_CATEGORY = -1  # in SQL, where null is equal to nothing
 
 ShortId = Annotated[str, StringConstraints(pattern="^c-[0-9a-z]{1,18}$")]
 Probability = Annotated[float, Query(ge=0.0, le=1.0)]
@@ -79,6 +78,18 @@ class AnswerFilters:
         if self.max_probability is not None:
             found.append(Answer.probability <= self.max_probability)
         return found
+
+    def bounds(self) -> list[ColumnElement[bool]]:
+        """A range of the probability that has all answers which are wanted, but for those without one."""
+        found = self.probabilities()
+        if self.unsure is not None:
+            limits = self.thresholds
+            found.append(Answer.probability < max(limits) if self.unsure else Answer.probability >= min(limits))
+        return found
+
+    def allows_null(self) -> bool:
+        """Whether answers without a probability may be wanted."""
+        return not self.probabilities() and self.unsure is not False
 
     def others(self, all_categories: Sequence[Category]) -> list[ColumnElement[bool]]:
         """The conditions on answers and documents that are neither of categories nor ranges of the probability."""
@@ -146,24 +157,20 @@ def answer_filters(
 AskedAnswers = Annotated[AnswerFilters, Depends(answer_filters)]
 
 
-def of_categories(wanted: set[int | None] | None) -> list[ColumnElement[bool]]:
-    """The condition that an answer is of one of some categories, in a form that leads no planner to sort an index.
+Conditions = list[ColumnElement[bool]]
+
+
+def of_categories(wanted: set[int | None] | None) -> tuple[Conditions, Conditions]:
+    """The condition that an answer is of one of some categories: what an index knows, and what it does not.
 
     With several, an index has answers in another order than a list, so that it would sort all of them for each page.
     """
     if wanted is None:
-        return []
-    if not wanted:
-        return [false()]
+        return [], []
     if len(wanted) == 1:
-        return [is_of(Answer.category, next(iter(wanted)))]
-    indices = sorted(NO_CATEGORY if category is None else category for category in wanted)
-    return [func.coalesce(Answer.category, NO_CATEGORY).in_(indices)]
-
-
-def is_of(column: InstrumentedAttribute[int | None], category: int | None) -> ColumnElement[bool]:
-    """The condition that an answer is of a category, or of none."""
-    return column.is_(None) if category is None else column == category
+        [category] = wanted
+        return [Answer.category.is_(None) if category is None else Answer.category == category], []
+    return [], [unindexed(Answer.category).in_(sorted(category for category in wanted if category is not None))]
 
 
 def unsure_where(categories: Sequence[Category], thresholds: Thresholds, unsure: bool) -> ColumnElement[bool]:

@@ -1,11 +1,12 @@
 """In which order the answers of a job are listed, and where in it a page ends."""
 
+from collections.abc import Sequence
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import Query
 from pydantic import Field, FiniteFloat, TypeAdapter
-from sqlalchemy import ColumnElement
+from sqlalchemy import ColumnElement, false
 
 from app.core.errors import MalformedRequest
 from app.core.tables import Answer
@@ -30,18 +31,24 @@ SortBy = Annotated[
 ]
 
 RowNumber = Annotated[int, Field(ge=0, le=2**63 - 1)]
-AnyCursor: TypeAdapter[Any] = TypeAdapter(
-    RowNumber | tuple[Literal["probability", "unsure"], FiniteFloat | None, RowNumber]
-)
+InOrder = tuple[Literal["probability", "unsure"], FiniteFloat | None, RowNumber]
+AnyCursor: TypeAdapter[int | InOrder] = TypeAdapter(RowNumber | InOrder)
 
 
-def stretches(sort: Sort | None, conditions: list[ColumnElement[bool]]) -> list[Stretch]:
-    """The stretches of an order, of the answers that meet conditions which an index knows."""
+Conditions = Sequence[ColumnElement[bool]]
+
+
+def stretches(sort: Sort | None, conditions: Conditions, bounds: Conditions, *, has_null: bool) -> list[Stretch]:
+    """The stretches of an order, of the answers that meet conditions which an index knows.
+
+    Bounds are of the probability; `has_null` says whether answers without one are listed.
+    """
     if sort is None:
         return [Stretch((Answer.document_id,), tuple(conditions))]
     is_falling = sort is Sort.PROBABILITY
-    without = Stretch((Answer.document_id,), (*conditions, Answer.probability.is_(None)), is_falling)
-    has_one = (*conditions, Answer.probability.is_not(None))
+    is_null = Answer.probability.is_(None) if has_null else false()
+    without = Stretch((Answer.document_id,), (*conditions, is_null), is_falling)
+    has_one = (*conditions, *bounds, Answer.probability.is_not(None))
     with_one = Stretch((Answer.probability, Answer.document_id), has_one, is_falling)
     return [with_one, without] if is_falling else [without, with_one]
 
@@ -72,10 +79,9 @@ def place_after(cursor: str | None, sort: Sort | None) -> Place:
     found = from_cursor(cursor, AnyCursor)
     if found is None:
         return Place(0, None)
-    own, *place = (None, None, found) if isinstance(found, int) else found
+    own, probability, document_id = (None, None, found) if isinstance(found, int) else found
     if own != sort:
         of = "in the order of the upload" if own is None else f"with sort={own}"
         reason = f"this is a cursor of the list {of}; go on in that order, or begin without a cursor"
         raise MalformedRequest(f"the query cannot be used: {reason}", [{"where": "query.cursor", "reason": reason}])
-    probability, document_id = place
     return place_of(sort, probability, document_id)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Select, false, func, select
+from sqlalchemy import ColumnElement, Select, false, select
 from sqlalchemy.orm import Session
 
 from app.core.tables import Answer, Category, Document, Job
@@ -11,6 +11,7 @@ from app.exports.documents import Chosen
 from app.http.answer_filters import AnswerFilters, of_categories
 from app.http.answer_orders import Sort, place_of, sort_key, stretches
 from app.http.searches import Scope, corpus_scope, look_up
+from app.http.unindexed import unindexed
 from app.http.walks import Filters, Place, Walked, walk
 
 AT_ONCE = 1_000  # documents that a statement names
@@ -31,22 +32,21 @@ def read_places(
     """The places of answers."""
     filters = asked.filters
     wanted = filters.categories(categories)
-    mine = [Answer.job_id == job.id, Answer.edition == job.edition]
-    indexed, residual = list(mine), filters.others(categories)
-    (indexed if wanted is not None and len(wanted) <= 1 else residual).extend(of_categories(wanted))
-    (indexed if asked.sort else residual).extend(filters.probabilities())
-    if asked.sort is not None and filters.unsure:
-        indexed.append(Answer.probability.is_(None) | (Answer.probability < max(filters.thresholds)))
+    one, several = of_categories(wanted)
     found = look_up(session, filters.search, scope(session, job, filters), wake)
-    few = found.document_ids
-    matches = found.matches
+    few, matches = found.document_ids, found.matches
     if filters.key is not None:
-        few, matches = [*of_key(session, job, filters.key)], None if filters.search is None else filters.search.matches
+        few = list(of_key(session, job, filters.key))
+        matches = None if filters.search is None else filters.search.matches
+    conditions = [*several, *filters.others(categories)]
     if few is not None:
-        return of_few(session, few, [*indexed, *residual], asked, matches)
-    sources = (answers, answers_with_documents)
-    asked_of_rows = Filters(residual, Document.text, matches)
-    return walk(session, stretches(asked.sort, indexed), asked.start, asked.n, sources, asked_of_rows)
+        return of_few(session, job, few, [*conditions, *one, *filters.probabilities()], asked, matches)
+    mine = [Answer.job_id == job.id, Answer.edition == job.edition, *one]
+    if asked.sort is None:
+        conditions += filters.probabilities()
+    ordered = stretches(asked.sort, mine, filters.bounds(), has_null=filters.allows_null())
+    asked_of_rows = Filters(conditions, Document.text, matches)
+    return walk(session, ordered, asked.start, asked.n, (answers, answers_with_documents), asked_of_rows)
 
 
 def exported(
@@ -60,6 +60,7 @@ def exported(
 ) -> Chosen:
     """The documents of a job that a file is to have."""
     wanted = filters.categories(categories)
+    one, several = of_categories(wanted)
     conditions = [*filters.others(categories), *filters.probabilities()]
     if filters.key is not None:
         conditions.append(false() if "\0" in filters.key else Document.key == filters.key)
@@ -67,7 +68,7 @@ def exported(
     found = look_up(session, filters.search, within, wake)
     return Chosen(
         conditions,
-        of_categories(wanted),
+        [*one, *several],
         [each.name for each in categories if each.known and wanted is not None and each.category in wanted],
         has_labeled,
         found.document_ids,
@@ -80,9 +81,9 @@ def scope(session: Session, job: Job, filters: AnswerFilters) -> Scope:
     if filters.search is None:
         return Scope(job.corpus_id, None, None)
     mine = (Answer.job_id == job.id, Answer.edition == job.edition)
-    first = session.scalar(select(func.min(Answer.document_id)).where(*mine))
-    last = session.scalar(select(func.max(Answer.document_id)).where(*mine))
-    return Scope(job.corpus_id, first, last)
+    number = select(Answer.document_id).where(*mine).limit(1)
+    first = session.scalar(number.order_by(Answer.document_id))
+    return Scope(job.corpus_id, first, session.scalar(number.order_by(Answer.document_id.desc())))
 
 
 def of_key(session: Session, job: Job, key: str) -> Sequence[int]:
@@ -94,6 +95,7 @@ def of_key(session: Session, job: Job, key: str) -> Sequence[int]:
 
 def of_few(
     session: Session,
+    job: Job,
     document_ids: Sequence[int],
     conditions: Sequence[ColumnElement[bool]],
     asked: Asked,
@@ -103,10 +105,9 @@ def of_few(
     columns = (Answer.probability, Answer.document_id, *(() if matches is None else (Document.text,)))
     places: list[Place] = []
     for first in range(0, len(document_ids), AT_ONCE):
-        some = Answer.document_id.in_(document_ids[first : first + AT_ONCE])
-        for probability, document_id, *text in session.execute(
-            answers_with_documents(columns).where(some, *conditions)
-        ):
+        is_one = is_answered(job, document_ids[first : first + AT_ONCE])
+        rows = session.execute(answers_with_documents(columns).where(*is_one, *conditions))
+        for probability, document_id, *text in rows:
             if matches is None or matches(*text):
                 places.append(place_of(asked.sort, probability, document_id))
     places.sort(key=lambda place: sort_key(asked.sort, place))
@@ -114,6 +115,12 @@ def of_few(
         start = sort_key(asked.sort, asked.start)
         places = [place for place in places if sort_key(asked.sort, place) > start]
     return Walked(places[: asked.n], places[asked.n - 1] if len(places) >= asked.n else None)
+
+
+def is_answered(job: Job, document_ids: Sequence[int]) -> list[ColumnElement[bool]]:
+    """The conditions that an answer is the job's, of one of some documents: SQLite is to look each of them up."""
+    is_mine = [unindexed(Answer.job_id) == job.id, unindexed(Answer.edition) == job.edition]
+    return [*is_mine, Answer.document_id.in_(document_ids)]
 
 
 def answers(columns: Sequence[Any]) -> Select[Any]:

@@ -123,9 +123,9 @@ def window(
         return [tuple(row) for row in session.execute(query.limit(n))]
     found: list[Key] = []
     with session.execute(query.execution_options(yield_per=100)) as rows:
-        for *place, text in rows:
-            if matches(text):
-                found.append(tuple(place))
+        for row in rows:
+            if matches(row[-1]):
+                found.append(tuple(row[:-1]))
                 if len(found) == n:
                     break
     return found

@@ -3,7 +3,7 @@
 Its tables are those of migration 0011; `text_indexes` says how far it is.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sqlalchemy import (
@@ -31,11 +31,11 @@ from app.core.tables import Document, TextIndex, is_visible
 from app.search.words import Phrase, Search, words
 
 FEW = 4_000  # documents that a list reads all of, rather than walk through its order
-# Of a tsvector: it has a mebibyte, words of up to 2,046 bytes, and places up to 16,383.
-MAX_VECTOR_BYTES, MAX_WORD_BYTES, MAX_PLACE = 1_000_000, 2_000, 16_383
+# Of a tsvector, which has a mebibyte, words of up to 2,046 bytes, and places up to 16,383, two bytes each.
+MAX_VECTOR_BYTES, MAX_WORD, MAX_PLACE = 1_000_000, 500, 16_383
 MERGED_AT_ONCE = 250  # pages of FTS5 that are written in a transaction
 
-FTS = table("text_index", column("rowid", Integer), column("text_index", String))
+FTS = table("text_index", column("rowid", Integer), column("text", String), column("text_index", String))
 VECTORS = table("document_words", column("document_id", BigInteger), column("words", TSVECTOR))
 
 
@@ -103,9 +103,7 @@ def index_some(session: Session, corpus_id: str, n: int) -> bool:
         return False
     some = select(Document.id, Document.text).where(*mine, Document.id <= ids[-1], Document.text != "")
     if is_sqlite(session):
-        session.execute(
-            insert(table("text_index", column("rowid"), column("text"))).from_select(["rowid", "text"], some)
-        )
+        session.execute(insert(FTS).from_select(["rowid", "text"], some))
     else:
         add_vectors(session, session.execute(some))
     session.execute(update(TextIndex).where(TextIndex.corpus_id == corpus_id).values(document_id=ids[-1]))
@@ -125,18 +123,29 @@ def add_vectors(session: Session, documents: Iterable[Any]) -> None:
 
 
 def vector(written: str) -> str:
-    """The words of a text as the text of a tsvector, as far as one holds them."""
-    places: dict[str, list[str]] = {}
+    """The words of a text with their places, as the text of a tsvector; of a long one, as far as one holds them."""
+    found = words(written)
+    if len(found) > MAX_PLACE:
+        return long_vector(found)
+    entries: dict[str, str] = {}
+    for place, word in enumerate(found, 1):
+        entries[word] = f"{entries[word]},{place}" if word in entries else f"'{word}':{place}"
+    return " ".join([entry for word, entry in entries.items() if len(word) <= MAX_WORD])
+
+
+def long_vector(found: Sequence[str]) -> str:
+    """The same of many words: those beyond the last place have none, those beyond the last byte are left out."""
     n_bytes = 0
-    for place, word in enumerate(words(written), 1):
-        size = len(word.encode())
-        if word not in places and size <= MAX_WORD_BYTES and n_bytes + size < MAX_VECTOR_BYTES:
-            places[word] = []
-            n_bytes += size + 2
-        if place <= MAX_PLACE and word in places:
-            places[word].append(str(place))
-            n_bytes += 2
-    return " ".join([f"'{word}':{','.join(at)}" if at else f"'{word}'" for word, at in places.items()])
+    entries: dict[str, list[str]] = {}
+    for place, word in enumerate(found, 1):
+        if word not in entries and len(word) <= MAX_WORD:
+            n_bytes += len(word.encode()) + 4
+            if n_bytes > MAX_VECTOR_BYTES:
+                break
+            entries[word] = []
+        if place <= MAX_PLACE and word in entries:
+            entries[word].append(str(place))
+    return " ".join([f"'{word}':{','.join(places)}" if places else f"'{word}'" for word, places in entries.items()])
 
 
 def merge_some(session: Session, is_first: bool) -> bool:

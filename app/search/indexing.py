@@ -67,9 +67,7 @@ class Indexing:
                 logger.warning("%s: waits for the database: %s", what, str(error).partition("\n")[0])
                 self.leaving.wait(WAIT_SECONDS)
             except Exception:
-                return logger.exception(
-                    "%s: failed; it is tried again with the next search, or at the next start", what
-                )
+                return logger.exception("%s: failed; the next search tries it again", what)
         return None
 
     def fill(self, corpus_id: str) -> None:
@@ -96,10 +94,11 @@ class Indexing:
                     session.execute(update(TextIndex).where(*is_same).values(n_erasures=0))
 
     def turn(self, work: Callable[[Session], bool]) -> tuple[bool, float]:
-        """Do a piece of work in a transaction; returns whether more is left, and the seconds that it took."""
+        """Do a piece of work in a transaction; returns whether more is left, and the seconds that others waited."""
         with self.database.sessions.begin() as session:
             began = monotonic()
             is_left = work(session)
-        seconds = monotonic() - began
+            has_one_writer = is_sqlite(session)
+        seconds = monotonic() - began if has_one_writer else 0.0
         self.leaving.wait(seconds)  # half of the time is for others
         return is_left, seconds

@@ -14,6 +14,9 @@ down_revision: str | None = "0010"
 branch_labels: str | Sequence[str] | None = None
 depends_on: str | Sequence[str] | None = None
 
+DOUBTFUL = sa.text("suggested IS NOT NULL")  # of an audit
+OF_LABELS = "ix_documents_corpus_id_until_label"
+
 # FTS5 keeps no texts of its own. To forget one it must be told it again, and only one that it has: it keeps a row in
 # `text_index_docsize` for each.
 TAKE_OUT = """
@@ -59,6 +62,10 @@ def upgrade() -> None:
     place = ["job_id", "edition", "probability", "document_id"]
     op.create_index("ix_answers_probability", "answers", place)
     op.create_index("ix_answers_category_probability", "answers", [*place[:2], "category", *place[2:]])
+    of_pairs = [*place[:2], "category", "suggested", "probability", "suggested_probability"]
+    op.create_index("ix_audits_doubtful", "audits", of_pairs, sqlite_where=DOUBTFUL, postgresql_where=DOUBTFUL)
+    op.drop_index(OF_LABELS, "documents")
+    op.create_index("ix_documents_label", "documents", ["corpus_id", "until", "label", "id", "version"])
     for statement in SQLITE if op.get_bind().dialect.name == "sqlite" else POSTGRESQL:
         op.execute(statement)
 
@@ -67,6 +74,9 @@ def downgrade() -> None:
     """Take them out again."""
     for statement in SQLITE_BACK if op.get_bind().dialect.name == "sqlite" else POSTGRESQL_BACK:
         op.execute(statement)
+    op.drop_index("ix_documents_label", "documents")
+    op.create_index(OF_LABELS, "documents", ["corpus_id", "until", "label"])
+    op.drop_index("ix_audits_doubtful", "audits")
     op.drop_index("ix_answers_category_probability", "answers")
     op.drop_index("ix_answers_probability", "answers")
     op.drop_table("text_indexes")

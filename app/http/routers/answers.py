@@ -11,7 +11,7 @@ from app.core.errors import JobNotFound, MalformedRequest, ResultsNotReady
 from app.core.tables import Answer, Category, Document, Job
 from app.http.answer_filters import AskedAnswers, Thresholds
 from app.http.answer_orders import SortBy, cursor_at, place_after, place_of
-from app.http.answer_pages import Asked, read_places
+from app.http.answer_pages import Asked, is_answered, read_places
 from app.http.dependencies import JobId, Readers, problems
 from app.http.long_answers import written
 from app.http.pages import PAGE, Cursor, Limit, fitting
@@ -66,7 +66,7 @@ def get_documents(
     if shown and len(shown) < len(rows):
         last = shown[-1].answer
         following = place_of(sort, last.probability, last.document_id)
-    by_index = {category.category: category for category in categories}
+    by_index: dict[int | None, Category] = {category.category: category for category in categories}
     documents = [document_out(row, by_index, filters.thresholds, texts) for row in shown]
     return written(DocumentPage(documents=documents, next=None if following is None else cursor_at(sort, following)))
 
@@ -79,7 +79,7 @@ def read_rows(session: Session, job: Job, document_ids: Sequence[int]) -> list[A
         select(Answer, *columns)
         .join(Document, Document.id == Answer.document_id)
         .outerjoin(original, original.id == Answer.copy_of)
-        .where(Answer.job_id == job.id, Answer.edition == job.edition, Answer.document_id.in_(document_ids))
+        .where(*is_answered(job, document_ids))
     )
     rows = {row[0].document_id: AnswerRow(*row) for row in session.execute(query)}
     return [rows[document_id] for document_id in document_ids if document_id in rows]

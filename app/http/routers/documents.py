@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Select, func, select
 from app.core.errors import BodyTooLarge, CorpusInUse, CorpusNotFound, DocumentNotFound, MalformedRequest
 from app.core.lifecycle import find_corpus
 from app.core.settings import Settings
-from app.core.tables import IS_CURRENT, MAX_KEY, MAX_NAME, Document
+from app.core.tables import FOREVER, IS_CURRENT, MAX_KEY, MAX_NAME, Document
 from app.http.dependencies import (
     MAX_BODY_BYTES,
     CorpusId,
@@ -23,6 +23,7 @@ from app.http.document_filters import Fields, field_conditions
 from app.http.files import read_limits
 from app.http.pages import PAGE, Cursor, Limit, fitting, from_cursor, to_cursor
 from app.http.searches import Scope, SearchText, corpus_scope, indexing, look_up, search_of
+from app.http.unindexed import unindexed
 from app.http.walks import Filters, Place, Stretch, walk
 from app.schemas.documents import (
     MAX_CHANGES,
@@ -73,9 +74,11 @@ def list_documents(
         find_corpus(session, corpus_id)
         within = Scope(corpus_id, None, None) if searched is None else corpus_scope(session, corpus_id)
         found = look_up(session, searched, within, indexing(request).wake)
-        if found.document_ids is not None:
-            indexed, residual = [*indexed, *residual, Document.id.in_(found.document_ids)], []
-        current = Stretch((Document.id,), (Document.corpus_id == corpus_id, IS_CURRENT, *indexed))
+        mine = [Document.corpus_id == corpus_id, IS_CURRENT, *indexed]
+        if found.document_ids is not None:  # few, each of which SQLite is to look up
+            mine = [unindexed(Document.corpus_id) == corpus_id, unindexed(Document.until) == FOREVER, *indexed]
+            mine, residual = [*mine, *residual, Document.id.in_(found.document_ids)], []
+        current = Stretch((Document.id,), tuple(mine))
         filters = Filters(residual, Document.text, found.matches)
         walked = walk(session, [current], start, limit + 1, (rows_of, rows_of), filters)
         ids = [place.key[0] for place in walked.places if place.key is not None]
