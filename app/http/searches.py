@@ -8,10 +8,8 @@ from collections.abc import Callable
 from typing import Annotated, NamedTuple
 
 from fastapi import Query, Request
-from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from app.core.tables import Document
 from app.search import index, words
 from app.search.indexing import Indexing
 from app.search.words import MAX_SEARCH, Search
@@ -49,9 +47,7 @@ class Scope(NamedTuple):
 
 def corpus_scope(session: Session, corpus_id: str) -> Scope:
     """All documents of a corpus, in all of its versions."""
-    mine = Document.corpus_id == corpus_id
-    first = session.scalar(select(func.min(Document.id)).where(mine))
-    return Scope(corpus_id, first, session.scalar(select(func.max(Document.id)).where(mine)))
+    return Scope(corpus_id, index.first_document(session, corpus_id), index.last_document(session, corpus_id))
 
 
 class Found(NamedTuple):

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, Select, tuple_
 from sqlalchemy.orm import Session
 
-FIRST_WINDOW, MAX_WINDOW = 1_000, 16_000  # rows
-SECONDS = 0.12  # after which a page takes no further window
+FIRST_WINDOW, MAX_WINDOW = 1_000, 8_000  # rows
+SECONDS = 0.1  # after which a page takes no further window
 
 Key = tuple[Any, ...]
 

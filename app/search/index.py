@@ -50,6 +50,16 @@ def is_whole(session: Session, corpus_id: str, last: int | None) -> bool:
     return last is None or (done is not None and done >= last)
 
 
+def first_document(session: Session, corpus_id: str) -> int | None:
+    """The first document of a corpus, of whatever version."""
+    return session.scalar(select(func.min(Document.id)).where(Document.corpus_id == corpus_id))
+
+
+def last_document(session: Session, corpus_id: str) -> int | None:
+    """The last document of a corpus, of whatever version."""
+    return session.scalar(select(func.max(Document.id)).where(Document.corpus_id == corpus_id))
+
+
 def few(session: Session, search: Search, first: int, last: int) -> list[int] | None:
     """The documents between two that are found, in order; None if there are many."""
     number, is_found = found(session, search)

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from app.core.db import AWAY, Database
 from app.core.tables import TextIndex
-from app.search.index import index_some, is_sqlite, merge_some
+from app.search.index import index_some, is_sqlite, is_whole, last_document, merge_some
 from app.uploads.removal import FEW, WAIT_SECONDS, fitting
 
 logger = logging.getLogger(__name__)
@@ -72,7 +72,8 @@ class Indexing:
 
     def fill(self, corpus_id: str) -> None:
         """Put all documents of a corpus into the index."""
-        size, is_left = FEW, True
+        with self.database.readers.begin() as session:
+            size, is_left = FEW, not is_whole(session, corpus_id, last_document(session, corpus_id))
         while is_left and not self.leaving.is_set():
             is_left, seconds = self.turn(partial(index_some, corpus_id=corpus_id, n=size))
             size = fitting(size, seconds)
