@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
@@ -11,6 +12,7 @@ from fastapi_offline import FastAPIOffline
 
 from app.broker import queue
 from app.core.db import connect
+from app.core.disk import shortage
 from app.core.errors import BadRequest, MalformedRequest, MisdirectedRequest, StorageFull, UnsupportedBody
 from app.core.schema import check_schema
 from app.core.settings import Settings
@@ -67,7 +69,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         database.engine.dispose()
         raise
     queue.configure(settings)
-    removal, indexing = Removal(database), Indexing(database)
+    removal, indexing = Removal(database), Indexing(database, partial(shortage, settings))
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

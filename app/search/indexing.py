@@ -25,8 +25,10 @@ logger = logging.getLogger(__name__)
 class Indexing:
     """Puts the texts of corpora into the index, one corpus after the other."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, shortage: Callable[[], str | None] = lambda: None) -> None:
+        """`shortage` says why nothing more is to be written, as for lack of room on the disk."""
         self.database = database
+        self.shortage = shortage
         self.thread = ThreadPoolExecutor(1, thread_name_prefix="indexing")
         self.leaving = Event()
         self.lock = Lock()
@@ -75,8 +77,13 @@ class Indexing:
         with self.database.readers.begin() as session:
             size, is_left = FEW, not is_whole(session, corpus_id, last_document(session, corpus_id))
         while is_left and not self.leaving.is_set():
+            if reason := self.shortage():
+                return logger.warning(
+                    "corpus %s is not indexed, and its texts are searched instead: %s", corpus_id, reason
+                )
             is_left, seconds = self.turn(partial(index_some, corpus_id=corpus_id, n=size))
             size = fitting(size, seconds)
+        return None
 
     def merge(self) -> None:
         """Write SQLite's index anew, if it holds what was erased; PostgreSQL's vacuum does the like by itself."""

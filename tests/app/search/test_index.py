@@ -211,6 +211,15 @@ def test_a_deleted_corpus_is_not_indexed(database: Database) -> None:
     assert n_indexed(database) == 0
 
 
+def test_where_room_is_short_texts_are_not_indexed(database: Database) -> None:
+    ids = add(database, [f"pin {n}" for n in range(20)])
+    reasons: list[str | None] = [None, None, "the disk is full"]
+    Indexing(database, lambda: reasons.pop(0)).fill(CORPUS)
+    assert 0 < n_indexed(database) < 20
+    fill(database)
+    assert found(database, "pin") == ids
+
+
 def test_indexing_waits_for_a_database_that_is_away(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     ids = add(database, ["pin"])
     errors: list[int] = []
