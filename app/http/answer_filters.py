@@ -70,6 +70,11 @@ class AnswerFilters:
             and self.known in (None, each.known)
         }
 
+    @property
+    def asks_documents(self) -> bool:
+        """Whether conditions are on documents as well."""
+        return bool(self.fields or self.key_prefix)
+
     def probabilities(self) -> list[ColumnElement[bool]]:
         """The conditions that are ranges of the probability."""
         found = []

@@ -1,6 +1,6 @@
 """A page of a job's answers: the places of its rows, found by the filters and in the order of a request."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Select, false, select
@@ -12,7 +12,7 @@ from app.http.answer_filters import AnswerFilters, of_categories
 from app.http.answer_orders import Sort, place_of, sort_key, stretches
 from app.http.searches import Scope, corpus_scope, look_up
 from app.http.unindexed import unindexed
-from app.http.walks import Filters, Place, Walked, walk
+from app.http.walks import Filters, Place, Source, Walked, walk
 
 AT_ONCE = 1_000  # documents that a statement names
 
@@ -40,13 +40,14 @@ def read_places(
         matches = None if filters.search is None else filters.search.matches
     conditions = [*several, *filters.others(categories)]
     if few is not None:
-        return of_few(session, job, few, [*conditions, *one, *filters.probabilities()], asked, matches)
+        conditions += [*one, *filters.probabilities()]
+        return of_few(session, job, few, conditions, asked, matches)
     mine = [Answer.job_id == job.id, Answer.edition == job.edition, *one]
     if asked.sort is None:
         conditions += filters.probabilities()
     ordered = stretches(asked.sort, mine, filters.bounds(), has_null=filters.allows_null())
     asked_of_rows = Filters(conditions, Document.text, matches)
-    return walk(session, ordered, asked.start, asked.n, (answers, answers_with_documents), asked_of_rows)
+    return walk(session, ordered, asked.start, asked.n, (answers, source_of(filters, matches)), asked_of_rows)
 
 
 def exported(
@@ -103,10 +104,10 @@ def of_few(
 ) -> Walked:
     """The places of those of some documents that meet all conditions, sorted here: all of them are read."""
     columns = (Answer.probability, Answer.document_id, *(() if matches is None else (Document.text,)))
-    places: list[Place] = []
+    source, places = source_of(asked.filters, matches), list[Place]()
     for first in range(0, len(document_ids), AT_ONCE):
         is_one = is_answered(job, document_ids[first : first + AT_ONCE])
-        rows = session.execute(answers_with_documents(columns).where(*is_one, *conditions))
+        rows: Iterable[Any] = session.execute(source(columns).where(*is_one, *conditions))
         for probability, document_id, *text in rows:
             if matches is None or matches(*text):
                 places.append(place_of(asked.sort, probability, document_id))
@@ -121,6 +122,11 @@ def is_answered(job: Job, document_ids: Sequence[int]) -> list[ColumnElement[boo
     """The conditions that an answer is the job's, of one of some documents: SQLite is to look each of them up."""
     is_mine = [unindexed(Answer.job_id) == job.id, unindexed(Answer.edition) == job.edition]
     return [*is_mine, Answer.document_id.in_(document_ids)]
+
+
+def source_of(filters: AnswerFilters, matches: Callable[[str], bool] | None) -> Source:
+    """What rows that meet all filters are selected from: documents only if something is asked of them."""
+    return answers_with_documents if filters.asks_documents or matches is not None else answers
 
 
 def answers(columns: Sequence[Any]) -> Select[Any]:

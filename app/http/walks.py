@@ -89,6 +89,7 @@ def walk(
     for number, stretch in list(enumerate(stretches))[start.stretch :]:
         key = start.key if number == start.stretch else None
         while True:
+            began = clock()
             end = boundary(session, stretch, key, size, sources[0]) if filters else None
             left = n - len(places)
             for found in window(session, stretch, key, end, left, sources[bool(filters)], filters):
@@ -97,9 +98,11 @@ def walk(
                 return Walked(places, places[-1])
             if end is None:
                 break
-            key, size = end, min(2 * size, MAX_WINDOW)
-            if clock() > until:
+            key, now = end, clock()
+            if now > until:
                 return Walked(places, Place(number, key))
+            if now - began < SECONDS / 4:  # else rows are slow, and the next window would end late
+                size = min(2 * size, MAX_WINDOW)
     return Walked(places, None)
 
 
