@@ -87,6 +87,7 @@ def is_visible(corpus_id: Any) -> ColumnElement[bool]:
 IS_EMPTY = text("text = ''")  # of a document, in the letters that its index has
 IS_ERASED = text("erased")
 IS_DELETED = text("deleted_at IS NOT NULL")  # of a job
+IS_DOUBTFUL = text("suggested IS NOT NULL")  # of an audit
 FOREVER = 2**31 - 1  # a version that no corpus comes to
 
 
@@ -112,7 +113,8 @@ class Document(Base):
     __table_args__ = (
         UniqueConstraint("corpus_id", "key", "until"),
         Index(None, "corpus_id", "id"),
-        Index(None, "corpus_id", "until", "label"),  # counts read this one alone, and the next
+        # What counts read is in this one and the next; it has the order of a list as well.
+        Index("ix_documents_label", "corpus_id", "until", "label", "id", "version"),
         Index("ix_documents_empty", "corpus_id", "until", sqlite_where=IS_EMPTY, postgresql_where=IS_EMPTY),
         Index("ix_documents_erased", "corpus_id", sqlite_where=IS_ERASED, postgresql_where=IS_ERASED),
     )
@@ -139,6 +141,17 @@ class TextBatch(Base):
     n_texts: Mapped[int]
     n_copies: Mapped[int]  # documents whose text is that of an earlier one
     digests: Mapped[bytes]  # of the texts, ascending
+
+
+class TextIndex(Base):
+    """How far the documents of a corpus are in the index of words. See app.search."""
+
+    __tablename__ = "text_indexes"
+
+    corpus_id: Mapped[str] = parent("corpora.id", primary_key=True)
+    document_id: Mapped[int] = mapped_column(BigInteger)  # its documents up to this one are in the index
+    # Since the index was last written anew: until it is, the words of what was erased lie in the files of SQLite.
+    n_erasures: Mapped[int] = mapped_column(default=0, server_default="0")
 
 
 class Encoding(Base):
@@ -378,7 +391,11 @@ class Answer(Base):
     others: Mapped[list[Any] | None] = mapped_column(JSON(none_as_null=True))  # [[category, probability], ...], likely
     leaf: Mapped[int | None]  # of the tree of new categories, that the document is in
 
-    __table_args__ = (Index(None, "job_id", "edition", "category", "document_id"),)
+    __table_args__ = (
+        Index(None, "job_id", "edition", "category", "document_id"),
+        Index("ix_answers_probability", "job_id", "edition", "probability", "document_id"),
+        Index("ix_answers_category_probability", "job_id", "edition", "category", "probability", "document_id"),
+    )
 
 
 class TreeNode(Base):
@@ -410,7 +427,15 @@ class Audit(Base):
     suggested_probability: Mapped[float | None]
     by_copies: Mapped[bool] = mapped_column(default=False, server_default=false())  # they have other labels
 
-    __table_args__ = (Index(None, "job_id", "edition", "probability", "document_id"),)
+    __table_args__ = (
+        Index(None, "job_id", "edition", "probability", "document_id"),
+        Index(
+            "ix_audits_doubtful",
+            *("job_id", "edition", "category", "suggested", "probability", "suggested_probability"),
+            sqlite_where=IS_DOUBTFUL,
+            postgresql_where=IS_DOUBTFUL,
+        ),
+    )
 
 
 class Summary(Base):

@@ -1,11 +1,11 @@
 """Documents as tables: those of a corpus, and those of a job with their answers."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
-from typing import Any, Literal
+from typing import Any
 
 from sqlalchemy import ColumnElement, Select, and_, exists, or_, select
 from sqlalchemy.orm import Session, aliased, sessionmaker
@@ -133,10 +133,12 @@ def corpus_table(readers: Readers, corpus_id: str, conditions: Sequence[ColumnEl
 class Chosen:
     """Which documents of a job are exported."""
 
-    category: int | Literal["none"] | None = None
-    known: bool | None = None
-    conditions: Sequence[ColumnElement[bool]] = ()
-    has_labeled: bool = False  # those that bear a label, too
+    conditions: Sequence[ColumnElement[bool]] = ()  # on answers and documents
+    of_category: Sequence[ColumnElement[bool]] = ()  # on answers, that they are of some categories
+    labels: Collection[str] = ()  # the names of those categories
+    has_labeled: bool = False  # documents that bear a label, too
+    document_ids: Sequence[int] | None = None  # of those that a search finds
+    matches: Callable[[str], bool] | None = None  # what it asks of texts if they are many
 
 
 class JobDocuments:
@@ -146,7 +148,6 @@ class JobDocuments:
         self.readers = readers
         self.job = job
         self.categories = {category.category: category for category in categories}
-        self.known_names = {category.name for category in categories if category.known}
         self.chosen = chosen
 
     def check(self, session: Session) -> None:
@@ -169,40 +170,35 @@ class JobDocuments:
             place = Document.id
             mine = (Document.corpus_id == self.job.corpus_id, is_part_of(self.job.corpus_version))
             query = query.where(*mine, Answer.document_id.is_not(None) | Document.label.is_not(None))
-        return query.where(*self.chosen.conditions, *self.of_category()).order_by(place), place
+        conditions = [*self.chosen.conditions, *self.of_category()]
+        if self.chosen.document_ids is not None:
+            conditions.append(place.in_(self.chosen.document_ids))
+        return query.where(*conditions).order_by(place), place
 
     def of_category(self) -> list[ColumnElement[bool]]:
-        """The condition of the category that was named; a labeled document is of the one that its label names."""
-        category = self.chosen.category
-        if category is None:
-            return []
-        if category == "none":
-            return [Answer.document_id.is_not(None), Answer.category.is_(None)]
-        found = self.categories.get(category)
-        if found is None or not found.known or not self.chosen.has_labeled:
-            return [Answer.category == category]
-        return [or_(Answer.category == category, and_(Answer.document_id.is_(None), Document.label == found.name))]
+        """The condition of the categories that were named; a labeled document is of the one that its label names."""
+        if not self.chosen.of_category or not self.chosen.has_labeled:
+            return list(self.chosen.of_category)
+        is_answered = and_(Answer.document_id.is_not(None), *self.chosen.of_category)
+        return [or_(is_answered, and_(Answer.document_id.is_(None), Document.label.in_(self.chosen.labels)))]
 
     def read(self, *columns: Any, where: Sequence[ColumnElement[bool]] = ()) -> Lots:
         """The documents a lot at a time."""
-        query, place = self.query(*columns)
-        return lots(self.readers, self.check, query.where(*where), itemgetter(0), place.__gt__)
+        matches = self.chosen.matches
+        query, place = self.query(*columns, *(() if matches is None else (Document.text,)))
+        found = lots(self.readers, self.check, query.where(*where), itemgetter(0), place.__gt__)
+        if matches is None:
+            return found
+        return ([row[:-1] for row in lot if matches(row[-1])] for lot in found)
 
     def answered(self) -> Iterator[list[Any]]:
         """The documents with their answers."""
-        original = aliased(Document)
+        original, matches = aliased(Document), self.chosen.matches
         answer = [getattr(Answer, name) for name in ANSWER_PARTS]
         query, place = self.query(*DOCUMENT, *answer, original.key.label("original"))
         query = query.outerjoin(original, original.id == Answer.copy_of)
         for lot in lots(self.readers, self.check, query, itemgetter(0), place.__gt__):
-            # Here and not in SQL: an index over categories would be sorted again for each lot.
-            yield lot if self.chosen.known is None else [row for row in lot if self.is_known(row) is self.chosen.known]
-
-    def is_known(self, row: Any) -> bool | None:
-        """Whether a document is of a known category; None if it is of none."""
-        if row.label is not None:
-            return row.label in self.known_names
-        return None if row.category is None else self.categories[row.category].known
+            yield lot if matches is None else [row for row in lot if matches(row.text)]
 
     def fields(self, shape: Shape, mixed: Kind) -> FieldColumns:
         """The columns of the fields."""

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
@@ -11,6 +12,7 @@ from fastapi_offline import FastAPIOffline
 
 from app.broker import queue
 from app.core.db import connect
+from app.core.disk import shortage
 from app.core.errors import BadRequest, MalformedRequest, MisdirectedRequest, StorageFull, UnsupportedBody
 from app.core.schema import check_schema
 from app.core.settings import Settings
@@ -39,6 +41,7 @@ from app.http.routers import (
     uploads,
 )
 from app.schemas.common import Problem
+from app.search.indexing import Indexing
 from app.uploads.corpus_counts import KnownCounts
 from app.uploads.removal import Removal
 from app.uploads.texts import RememberedTexts
@@ -69,13 +72,15 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         database.engine.dispose()
         raise
     queue.configure(settings)
-    removal = Removal(database)
+    removal, indexing = Removal(database), Indexing(database, partial(shortage, settings))
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         removal.wake()  # deletions that the last process did not come to the end of
+        indexing.forget_erased()  # of which the same is true
         yield
         removal.stop()
+        indexing.stop()
         database.engine.dispose()
 
     app = FastAPIOffline(
@@ -88,6 +93,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.settings = settings
     app.state.database = database
     app.state.removal = removal
+    app.state.indexing = indexing
     app.state.known_counts = KnownCounts()
     app.state.remembered_texts = RememberedTexts()
     app.state.open_models = OpenModels(settings.max_open_models_bytes)

@@ -267,7 +267,7 @@ class DocumentOut(BaseModel):
 
 
 class DocumentPage(BaseModel):
-    """Some documents, in the order of their upload; `next` is the cursor of the next page, null on the last one."""
+    """Some documents, in the order that was asked for; `next` is the cursor of the next page, null on the last one."""
 
     model_config = example(
         documents=[

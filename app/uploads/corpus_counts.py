@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from sqlalchemy import func, select
+from sqlalchemy import and_, func, select
 from sqlalchemy.orm import Session
 
-from app.core.tables import IS_CURRENT, IS_EMPTY, Corpus, Document, TextBatch
+from app.core.tables import FOREVER, IS_CURRENT, IS_EMPTY, Corpus, Document, TextBatch
 from app.uploads.texts import read_texts
 
 MAX_KNOWN = 10_000  # corpora whose counts a process remembers
@@ -69,6 +69,14 @@ def count(session: Session, corpus_ids: Sequence[str]) -> dict[str, Counts]:
 def count_documents(session: Session, corpus_id: str) -> int:
     """The documents of a corpus."""
     return session.scalar(select(func.count()).where(Document.corpus_id == corpus_id, IS_CURRENT)) or 0
+
+
+def count_labeled(session: Session, corpus_id: str, version: int) -> int:
+    """The labeled documents of a version of a corpus, counted in an index alone: those that are there, and others."""
+    mine = (Document.corpus_id == corpus_id, Document.version <= version, Document.label.is_not(None))
+    ended = and_(Document.until > version, Document.until < FOREVER)
+    counts = [session.scalar(select(func.count()).where(*mine, is_one)) or 0 for is_one in (IS_CURRENT, ended)]
+    return sum(counts)
 
 
 def count_labels(session: Session, corpus_id: str) -> list[tuple[str, int]]:

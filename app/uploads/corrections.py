@@ -15,7 +15,7 @@ from app.core.db import Database
 from app.core.errors import CorpusInUse, DocumentNotFound, MalformedRequest
 from app.core.lifecycle import unfinished_job
 from app.core.runs import change as change_rows
-from app.core.tables import IS_CURRENT, Document, Encoding, Job
+from app.core.tables import IS_CURRENT, Document, Encoding, Job, TextIndex
 from app.uploads.limits import ReadLimits
 from app.uploads.rows import BadRow, Row, RowBuilder
 from app.uploads.store import Current, Store, Written
@@ -188,6 +188,8 @@ def erase_texts(session: Session, corpus_id: str, is_chosen: ColumnElement[bool]
     session.execute(update(Job).where(Job.encoding_id.in_(ids)).values(encoding_id=None).execution_options(**quietly))
     session.execute(delete(Encoding).where(is_within).execution_options(**quietly))
     session.execute(update(Document).where(mine).values(text="", fields=None, erased=True).execution_options(**quietly))
+    noted = update(TextIndex).where(TextIndex.corpus_id == corpus_id).values(n_erasures=TextIndex.n_erasures + 1)
+    session.execute(noted.execution_options(**quietly))
 
 
 def check_found(corpus_id: str, missing: Sequence[str]) -> None:

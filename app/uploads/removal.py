@@ -91,7 +91,8 @@ class Removal:
         They are taken in the order of the primary key, and each time those after the last one: PostgreSQL's indexes
         know deleted rows for a while, and whoever begins at the front again comes past all of them.
         """
-        *prefix, last = (column for column in table.primary_key if column is not parent)
+        columns: list[ColumnElement[Any]] = [column for column in table.primary_key if column is not parent]
+        *prefix, last = columns or [parent]
         bounds = mine = [parent == parent_id]
         while not self.leaving.is_set():
             with self.database.readers.begin() as session:

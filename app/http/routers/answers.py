@@ -1,37 +1,25 @@
 """Answers: the category of each unlabeled document, with its text, and which of them a person should see."""
 
-from typing import Annotated, Any, Literal, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
-from fastapi import APIRouter, Query, Response
-from sqlalchemy import ColumnElement, and_, case, func, or_, select
+from fastapi import APIRouter, Request, Response
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session, aliased
 
 from app.core.errors import JobNotFound, MalformedRequest, ResultsNotReady
-from app.core.tables import MAX_NAME, Answer, Category, Document
+from app.core.tables import Answer, Category, Document, Job
+from app.http.answer_filters import AskedAnswers, Thresholds
+from app.http.answer_orders import SortBy, cursor_at, place_after, place_of
+from app.http.answer_pages import Asked, is_answered, read_places
 from app.http.dependencies import JobId, Readers, problems
-from app.http.document_filters import Fields, field_conditions
 from app.http.long_answers import written
-from app.http.pages import PAGE, Cursor, Limit, fitting, from_cursor, page
-from app.http.routers.results import Number, RowNumber, find_concluded_job
+from app.http.pages import PAGE, Cursor, Limit, fitting
+from app.http.routers.results import categories_of, find_concluded_job
+from app.http.searches import indexing
 from app.schemas.results import DocumentOut, DocumentPage, RunnerUp
 
 router = APIRouter(prefix="/v1/jobs/{job_id}", tags=["results"])
-
-UNSURE = 0.5
-
-InCategory = Annotated[
-    Number | Literal["none"] | None,
-    Query(description="Only documents of the category with this index, or `none` for those without one."),
-]
-IsKnown = Annotated[bool | None, Query(description="Only documents of known, or only of new categories.")]
-Threshold = Annotated[float, Query(ge=0.0, le=1.0)]
-
-
-class Thresholds(NamedTuple):
-    """Below which probability an answer is unsure."""
-
-    known: float
-    new: float
 
 
 class AnswerRow(NamedTuple):
@@ -42,8 +30,6 @@ class AnswerRow(NamedTuple):
     fields: dict[str, Any] | None
     erased: bool
     n_characters: int
-    first: Category | None
-    second: Category | None
     original: str | None
 
 
@@ -57,67 +43,46 @@ class AnswerRow(NamedTuple):
 def get_documents(
     job_id: JobId,
     readers: Readers,
-    category: InCategory = None,
-    name: Annotated[
-        str | None, Query(max_length=MAX_NAME, description="Only documents of the category with this name.")
-    ] = None,
-    known: IsKnown = None,
-    unsure: Annotated[bool | None, Query(description="Only documents whose answer is unsure, or only others.")] = None,
-    unsure_known: Annotated[
-        Threshold, Query(description="An answer with a known category is unsure below this probability.")
-    ] = UNSURE,
-    unsure_new: Annotated[
-        Threshold, Query(description="An answer with a new category is unsure below this probability.")
-    ] = UNSURE,
-    field: Fields = [],  # noqa: B006 (FastAPI makes one for each request)
+    request: Request,
+    filters: AskedAnswers,
+    sort: SortBy = None,
     cursor: Cursor = None,
     limit: Limit = PAGE,
 ) -> Response:
-    """Read the category of each unlabeled document, in the order of their upload; a page of long texts is shorter."""
-    last = from_cursor(cursor, RowNumber)
-    first, second, original = aliased(Category), aliased(Category), aliased(Document)
-    is_unsure = unsure_where(first, Thresholds(unsure_known, unsure_new))
-    wanted = field_conditions(field)
-    if category is not None:
-        wanted.append(Answer.category.is_(None) if category == "none" else Answer.category == category)
-    if name is not None:
-        wanted.append(first.name == name)
-    if known is not None:
-        wanted.append(first.known.is_(known))
-    if unsure is not None:
-        wanted.append(is_unsure if unsure else ~is_unsure)
-    if last is not None:
-        wanted.append(Answer.document_id > last)
-    columns = (Document.key, Document.fields, Document.erased, func.length(Document.text))
-    query = (
-        select(Answer, *columns, first, second, original.key, is_unsure)
-        .join(Document, Document.id == Answer.document_id)
-        .outerjoin(first, of_answer(first) & (first.category == Answer.category))
-        .outerjoin(second, of_answer(second) & (second.category == Answer.runner_up))
-        .outerjoin(original, original.id == Answer.copy_of)
-        .where(Answer.job_id == job_id, *wanted)
-        .order_by(Answer.document_id)
-        .limit(limit + 1)
-    )
+    """Read the category of each unlabeled document.
+
+    A page is shorter than its limit where texts are long, and where many documents had to be read to find those that
+    are wanted; it may be empty then. The list ends with the page whose `next` is null.
+    """
+    asked = Asked(filters, sort, place_after(cursor, sort), limit + 1)
     with readers.begin() as session:
         job = find_concluded_job(session, job_id)
-        rows = session.execute(query.where(Answer.edition == job.edition)).all()
-        n_shown = fitting([row[4] for row in rows], limit)
-        shown, following = page(rows, n_shown, lambda row: row[0].document_id)
-        texts = texts_of(session, [row[0].document_id for row in shown])
-    documents = [document_out(AnswerRow(*row), is_unsure, texts) for *row, is_unsure in shown]
-    return written(DocumentPage(documents=documents, next=following))
+        categories = categories_of(session, job)
+        walked = read_places(session, job, categories, asked, indexing(request).wake)
+        rows = read_rows(session, job, [place.key[-1] for place in walked.places if place.key is not None])
+        shown = rows[: fitting([row.n_characters for row in rows], limit)]
+        texts = texts_of(session, [row.answer.document_id for row in shown])
+    following = walked.following
+    if shown and len(shown) < len(rows):
+        last = shown[-1].answer
+        following = place_of(sort, last.probability, last.document_id)
+    by_index: dict[int | None, Category] = {category.category: category for category in categories}
+    documents = [document_out(row, by_index, filters.thresholds, texts) for row in shown]
+    return written(DocumentPage(documents=documents, next=None if following is None else cursor_at(sort, following)))
 
 
-def of_answer(category: type[Category]) -> ColumnElement[bool]:
-    """The condition that a category belongs to the same results as an answer."""
-    return and_(category.job_id == Answer.job_id, category.edition == Answer.edition)
-
-
-def unsure_where(category: type[Category], thresholds: Thresholds) -> ColumnElement[bool]:
-    """The condition that an answer is unsure; one without a category is."""
-    threshold = case((category.known, thresholds.known), else_=thresholds.new)
-    return or_(Answer.category.is_(None), Answer.probability < threshold)
+def read_rows(session: Session, job: Job, document_ids: Sequence[int]) -> list[AnswerRow]:
+    """The answers for some documents, in their order."""
+    original = aliased(Document)
+    columns = (Document.key, Document.fields, Document.erased, func.length(Document.text), original.key)
+    query = (
+        select(Answer, *columns)
+        .join(Document, Document.id == Answer.document_id)
+        .outerjoin(original, original.id == Answer.copy_of)
+        .where(*is_answered(job, document_ids))
+    )
+    rows = {row[0].document_id: AnswerRow(*row) for row in session.execute(query)}
+    return [rows[document_id] for document_id in document_ids if document_id in rows]
 
 
 def texts_of(session: Session, document_ids: list[int]) -> dict[int, str]:
@@ -125,22 +90,26 @@ def texts_of(session: Session, document_ids: list[int]) -> dict[int, str]:
     return dict(session.execute(select(Document.id, Document.text).where(Document.id.in_(document_ids))).all())
 
 
-def document_out(row: AnswerRow, is_unsure: bool, texts: dict[int, str]) -> DocumentOut:
+def document_out(
+    row: AnswerRow, categories: Mapping[int | None, Category], thresholds: Thresholds, texts: Mapping[int, str]
+) -> DocumentOut:
     """A document's answer as HTTP reports it, with its category, the second choice, and the key of its original."""
     answer = row.answer
+    first, second = categories.get(answer.category), categories.get(answer.runner_up)
+    known = first.known if first else None
     return DocumentOut(
         key=row.key,
         text=texts.get(answer.document_id, ""),
         fields=row.fields or {},
         erased=row.erased,
         category=answer.category,
-        name=row.first.name if row.first else None,
-        known=row.first.known if row.first else None,
+        name=first.name if first else None,
+        known=known,
         probability=answer.probability,
         known_probability=answer.known_probability,
-        category_probability=category_probability(answer, row.first),
-        unsure=is_unsure,
-        runner_up=runner_up(answer, row.second),
+        category_probability=category_probability(answer, first),
+        unsure=thresholds.is_unsure(answer.probability, known),
+        runner_up=runner_up(answer, second),
         reason=answer.reason,
         stability=answer.stability,
         copy_of=row.original,

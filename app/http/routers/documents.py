@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
-from pydantic import TypeAdapter
-from sqlalchemy import ColumnElement, func, select
+from pydantic import Field, TypeAdapter
+from sqlalchemy import ColumnElement, Select, func, select
 
 from app.core.errors import BodyTooLarge, CorpusInUse, CorpusNotFound, DocumentNotFound, MalformedRequest
 from app.core.lifecycle import find_corpus
 from app.core.settings import Settings
-from app.core.tables import IS_CURRENT, MAX_KEY, MAX_NAME, Document
+from app.core.tables import FOREVER, IS_CURRENT, MAX_KEY, MAX_NAME, Document
 from app.http.dependencies import (
     MAX_BODY_BYTES,
     CorpusId,
@@ -21,7 +21,10 @@ from app.http.dependencies import (
 )
 from app.http.document_filters import Fields, field_conditions
 from app.http.files import read_limits
-from app.http.pages import PAGE, Cursor, Limit, fitting, from_cursor, page
+from app.http.pages import PAGE, Cursor, Limit, fitting, from_cursor, to_cursor
+from app.http.searches import Scope, SearchText, corpus_scope, indexing, look_up, search_of
+from app.http.unindexed import unindexed
+from app.http.walks import Filters, Place, Stretch, walk
 from app.schemas.documents import (
     MAX_CHANGES,
     ChangesOut,
@@ -35,7 +38,7 @@ from app.uploads import corrections
 
 router = APIRouter(prefix="/v1/corpora/{corpus_id}/documents", tags=["documents"])
 
-RowNumber = TypeAdapter(tuple[int])
+RowNumber = TypeAdapter(tuple[Annotated[int, Field(ge=0, le=2**63 - 1)]])
 DocumentKey = Annotated[
     str, Path(max_length=MAX_KEY, description="Key of the document; a slash in it may stay.", examples=["paper-1"])
 ]
@@ -52,29 +55,44 @@ Labeled = Annotated[bool | None, Query(description="Only documents with a label,
 def list_documents(
     corpus_id: CorpusId,
     readers: Readers,
+    request: Request,
     label: Label = None,
     labeled: Labeled = None,
     field: Fields = [],  # noqa: B006 (FastAPI makes one for each request)
+    search: SearchText = None,
     cursor: Cursor = None,
     limit: Limit = PAGE,
 ) -> CorpusDocumentPage:
-    """Read the documents of a corpus as they are now, in the order in which they came."""
-    after = from_cursor(cursor, RowNumber)
-    query = (
-        select(Document.id, func.length(Document.text))
-        .where(Document.corpus_id == corpus_id, IS_CURRENT, *chosen(label, labeled, field))
-        .order_by(Document.id)
-        .limit(limit + 1)
-    )
-    if after is not None:
-        query = query.where(Document.id > after[0])
+    """Read the documents of a corpus as they are now, in the order in which they came.
+
+    A page is shorter than its limit where texts are long, and where many documents had to be read to find those that
+    are wanted; it may be empty then. The list ends with the page whose `next` is null.
+    """
+    start, searched = Place(0, from_cursor(cursor, RowNumber)), search_of(search)
+    indexed, residual = chosen(label, labeled, []), field_conditions(field)
     with readers.begin() as session:
         find_corpus(session, corpus_id)
-        found = session.execute(query).all()
-        n_shown = fitting([n_characters for _, n_characters in found], limit)
-        shown, following = page(found, n_shown, lambda row: (row[0],))
-        rows = session.scalars(select(Document).where(Document.id.in_([row[0] for row in shown])).order_by(Document.id))
+        within = Scope(corpus_id, None, None) if searched is None else corpus_scope(session, corpus_id)
+        found = look_up(session, searched, within, indexing(request).wake)
+        mine = [Document.corpus_id == corpus_id, IS_CURRENT, *indexed]
+        if found.document_ids is not None:  # few, each of which SQLite is to look up
+            mine = [unindexed(Document.corpus_id) == corpus_id, unindexed(Document.until) == FOREVER, *indexed]
+            mine, residual = [*mine, *residual, Document.id.in_(found.document_ids)], []
+        current = Stretch((Document.id,), tuple(mine))
+        filters = Filters(residual, Document.text, found.matches)
+        walked = walk(session, [current], start, limit + 1, (rows_of, rows_of), filters)
+        ids = [place.key[0] for place in walked.places if place.key is not None]
+        sizes = session.execute(select(Document.id, func.length(Document.text)).where(Document.id.in_(ids))).all()
+        shown = ids[: fitting([n_characters for _, n_characters in sorted(sizes)], limit)]
+        rows = session.scalars(select(Document).where(Document.id.in_(shown)).order_by(Document.id))
+        last = shown[-1:] if len(shown) < len(ids) else walked.following and walked.following.key
+        following = to_cursor(last) if last else None
         return CorpusDocumentPage(documents=[document_out(row) for row in rows], next=following)
+
+
+def rows_of(columns: Sequence[Any]) -> Select[Any]:
+    """Columns of documents."""
+    return select(*columns).select_from(Document)
 
 
 def chosen(label: str | None, labeled: bool | None, field: list[str]) -> list[ColumnElement[bool]]:
@@ -161,6 +179,8 @@ def deleted(
 ) -> DeletionOut:
     """Delete, and tell what became of it."""
     gone = corrections.remove(database(request), corpus_id, which, keys, erase)
+    if erase:
+        indexing(request).forget_erased()
     return DeletionOut(deleted=gone.n_changed, erased=erase, version=gone.version)
 
 

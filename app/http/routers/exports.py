@@ -8,14 +8,14 @@ from functools import partial
 from tempfile import SpooledTemporaryFile, TemporaryDirectory
 from typing import Annotated, Any, BinaryIO, Literal, cast
 
-from fastapi import APIRouter, Depends, Header, Query, Response
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from app.core import lifecycle
 from app.core.errors import CorpusNotFound, JobNotFound, MalformedRequest, ResultsNotReady
 from app.core.settings import Settings
 from app.exports.delimited import CsvOptions, csv_pieces
-from app.exports.documents import Chosen, JobDocuments, answers_table, corpus_table, labels_table
+from app.exports.documents import JobDocuments, answers_table, corpus_table, labels_table
 from app.exports.errors import ExportTooLarge, FormatNotInstalled, ResultsReplaced
 from app.exports.objects import doccano_pieces, label_studio_pieces, ndjson_pieces
 from app.exports.parquet import check_installed, parquet_pieces
@@ -23,12 +23,15 @@ from app.exports.results import categories_table, trace_table
 from app.exports.shapes import CSV, OBJECTS, PARQUET, XLSX, Shape
 from app.exports.tables import Table
 from app.exports.workbook import write_workbook
+from app.http.answer_filters import AskedAnswers
+from app.http.answer_pages import exported
 from app.http.dependencies import CorpusId, JobId, Readers, ServiceSettings, problems
-from app.http.document_filters import Fields, field_conditions
+from app.http.document_filters import Fields
 from app.http.files import sent
-from app.http.routers.answers import InCategory, IsKnown, category_probability
+from app.http.routers.answers import category_probability
 from app.http.routers.documents import Label, Labeled, chosen
 from app.http.routers.results import categories_of, find_concluded_job
+from app.http.searches import indexing
 from app.uploads.inflate import IN_MEMORY
 
 router = APIRouter(prefix="/v1", tags=["exports"])
@@ -169,16 +172,21 @@ def export_documents(
     include: Annotated[
         Literal["unlabeled", "all"], Query(description="With `all`, documents that bear a label, too.")
     ] = "unlabeled",
-    category: InCategory = None,
-    known: IsKnown = None,
-    field: Fields = [],  # noqa: B006 (FastAPI makes one for each request)
+    *,
+    filters: AskedAnswers,
+    request: Request,
 ) -> Response:
-    """Export the category of each unlabeled document, with its text and fields, in the order of their upload."""
+    """Export the category of each unlabeled document, with its text and fields, in the order of their upload.
+
+    The filters are those of the list. A document with a label is of the category that the label names, and has no
+    probability.
+    """
     check_asked(format, asked)
-    wanted = Chosen(category, known, field_conditions(field), include == "all")
     with readers.begin() as session:
         job = find_concluded_job(session, job_id)
-        documents = JobDocuments(readers, job, categories_of(session, job), wanted)
+        categories = categories_of(session, job)
+        wanted = exported(session, job, categories, filters, indexing(request).wake, has_labeled=include == "all")
+        documents = JobDocuments(readers, job, categories, wanted)
     if as_ == "labels" and format in ENDINGS:
         reason = f"as=labels means nothing with format={format}"
         raise MalformedRequest(reason, [{"where": "query.as", "reason": reason}])

@@ -57,6 +57,7 @@ from app.http.job_facts import fact_conditions, write_facts
 from app.http.job_list import summaries, summary_query
 from app.http.pages import PAGE, Cursor, Limit, NewestFirst, from_cursor, page
 from app.http.progress import describe
+from app.http.searches import indexing
 from app.schemas.common import CORPUS_ID, Name, Status
 from app.schemas.job_facts import MAX_TAGS, JobChange, Tag
 from app.schemas.job_settings import ExtensionIn, JobIn
@@ -91,8 +92,8 @@ CHECKS: RunVar[CapacityLimiter] = RunVar("checks of jobs")
     max_body_size=MAX_BODY_BYTES,
 )
 async def submit_job(
-    body: JobIn, once: Keyed, sessions: Sessions, readers: Readers, settings: ServiceSettings
-) -> Response:  # fmt: skip
+    body: JobIn, once: Keyed, request: Request, sessions: Sessions, readers: Readers, settings: ServiceSettings
+) -> Response:
     """Queue a job that gives each unlabeled document of a corpus a category, known or new."""
     check_corpus_id(body.corpus_id)
     kept = await run_in_threadpool(find_answer, once, readers)
@@ -100,6 +101,7 @@ async def submit_job(
         # Its turn is waited for without a thread: however many jobs come at once, others are answered.
         warnings = await to_thread.run_sync(check_job, body, readers, settings, limiter=checks())
         kept = await run_in_threadpool(submit, body, once, sessions, settings, warnings)
+        indexing(request).wake(body.corpus_id)  # while the job is computed, so that its texts can be searched then
     return rendered(kept)
 
 

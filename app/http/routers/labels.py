@@ -15,13 +15,13 @@ from app.core.errors import (
     NotSuggested,
     ResultsNotReady,
 )
-from app.core.tables import FOREVER, Audit, Category, Document, Job, is_part_of
+from app.core.tables import FOREVER, Audit, Category, Document, Job
 from app.http.dependencies import MAX_BODY_BYTES, JobId, Readers, ServiceSettings, database, problems
 from app.http.files import read_limits
 from app.http.long_answers import written
 from app.http.pages import PAGE, Cursor, Limit
 from app.http.routers.audit import audited_out, of_audit, read_audits
-from app.http.routers.results import find_concluded_job
+from app.http.routers.results import categories_of, find_concluded_job
 from app.schemas.labels import (
     MAX_APPLIED,
     AppliedOut,
@@ -35,6 +35,7 @@ from app.schemas.labels import (
     PairsOut,
 )
 from app.uploads import corrections
+from app.uploads.corpus_counts import count_labeled
 from app.uploads.corrections import GONE, Gone, Relabeling
 
 router = APIRouter(prefix="/v1/jobs/{job_id}/labels", tags=["results"])
@@ -81,39 +82,40 @@ def label_out(audit: Audit, key: str, label: str, suggested: str | None) -> Labe
 )
 def get_pairs(job_id: JobId, readers: Readers) -> PairsOut:
     """Count the doubtful labels of each pair of label and suggestion, the most frequent pair first."""
-    own, suggested = aliased(Category), aliased(Category)
     n_documents = func.count()
-    query = (
-        select(
-            own.name,
-            suggested.name,
-            suggested.known,
-            n_documents,
-            func.avg(Audit.probability),
-            func.avg(Audit.suggested_probability),
-        )
-        .join(own, of_label(own))
-        .join(suggested, of_audit(suggested))
-        .where(Audit.job_id == job_id)
-        .group_by(Audit.category, Audit.suggested, own.name, suggested.name, suggested.known)
-        .order_by(n_documents.desc(), Audit.category, Audit.suggested)
-    )
     with readers.begin() as session:
         job = find_concluded_job(session, job_id)
         mine = (Audit.job_id == job_id, Audit.edition == job.edition)
-        rows = session.execute(query.where(Audit.edition == job.edition)).all()
+        counted = (
+            select(
+                Audit.category,
+                Audit.suggested,
+                n_documents,
+                func.avg(Audit.probability),
+                func.avg(Audit.suggested_probability),
+            )
+            .where(*mine, Audit.suggested.is_not(None))
+            .group_by(Audit.category, Audit.suggested)
+            .order_by(n_documents.desc(), Audit.category, Audit.suggested)
+        )
+        rows = session.execute(counted).all()
         n_scored = session.scalar(select(func.count()).where(*mine)) or 0
-        of_corpus = (Document.corpus_id == job.corpus_id, is_part_of(job.corpus_version), Document.label.is_not(None))
-        n_labeled = session.scalar(select(func.count()).where(*of_corpus)) or 0
-    names = ("label", "suggested", "known", "documents", "mean_quality", "mean_probability")
-    pairs = [PairOut(**dict(zip(names, row, strict=True))) for row in rows]
+        n_labeled = count_labeled(session, job.corpus_id, job.corpus_version)
+        categories = {each.category: each for each in categories_of(session, job)}
+    pairs = [
+        PairOut(
+            label=categories[own].name,
+            suggested=categories[suggested].name,
+            known=categories[suggested].known,
+            documents=n,
+            mean_quality=quality,
+            mean_probability=probability,
+        )
+        for own, suggested, n, quality, probability in rows
+        if own in categories and suggested in categories
+    ]
     n_doubtful = sum(pair.documents for pair in pairs)
     return PairsOut(labeled=n_labeled, scored=n_scored, doubtful=n_doubtful, pairs=pairs)
-
-
-def of_label(category: type[Category]) -> ColumnElement[bool]:
-    """The condition that a category is the one that an audited label names."""
-    return and_(category.job_id == Audit.job_id, category.edition == Audit.edition, category.category == Audit.category)
 
 
 @router.post(

@@ -25,6 +25,7 @@ from app.core.tables import (
     PowerStep,
     SideRun,
     TextBatch,
+    TextIndex,
     Topic,
 )
 from app.http.main import create_app
@@ -59,6 +60,7 @@ def fill(database: Database) -> str:
                 PowerStep(job_id=job_id, number=0, data={}),
                 SideRun(job_id=job_id, kind="power", status="succeeded"),
                 TextBatch(corpus_id=CORPUS, version=1, n_texts=0, n_copies=0, digests=b""),
+                TextIndex(corpus_id=CORPUS, document_id=document_id),
                 Topic(job_id=job_id, topic=0, share=1.0, top_words=[]),
                 *(Checkpoint(unit_id=unit_ids[0], n_sweeps=n, data=b"") for n in range(3)),
                 *(EncodingPart(encoding_id=job.encoding_id, number=n, data=b"") for n in range(9)),
@@ -172,7 +174,7 @@ def test_each_part_is_found_by_its_keys_alone(database: Database) -> None:
             for statement, parameters in deletes
         }
     assert set(plans) == set(counted(database))
-    few_of_one_parent = {"units", "jobs", "encodings", "corpora"}
+    few_of_one_parent = {"units", "jobs", "encodings", "corpora", "text_indexes"}
     for table in set(plans) - few_of_one_parent:
         [*_, plan] = plans[table] or ()
         [*_, last] = Base.metadata.tables[table].primary_key
