@@ -8,9 +8,8 @@ from sqlalchemy.orm import Session
 
 from app.core.db import AWAY
 from app.core.kinds import UnitKind
-from app.core.tables import Answer, Audit, Topic
-from sampler.answers import consensus
-from worker import encodings, results, store, topics
+from app.core.tables import Answer, Audit, Topic, TreeNode
+from worker import encodings, portraits, results, store, topics
 from worker.chains import finish, model_for
 from worker.encode import load_corpus
 from worker.leg import Leg, Stopped, told
@@ -18,11 +17,9 @@ from worker.store import Rows
 
 logger = logging.getLogger(__name__)
 
-TOP_WORDS = 10
-
 
 def conclude(leg: Leg) -> list[int]:
-    """Write what the job answers, by document, category and topic.
+    """Write what the job answers, by document, category and topic, and the tree over its new categories.
 
     It is from all chains, or from the one with the highest mean log joint.
     """
@@ -37,14 +34,19 @@ def conclude(leg: Leg) -> list[int]:
             traces = store.traces(session, leg.job) if model.pools_chains else {}
         states = [finish(leg, model, unit) for unit in units]
         conclusion = model.conclude(states, traces, names)
-        words = consensus.category_words(corpus, conclusion.consensus, TOP_WORDS, threads)
+        tallies, finer = [state.tally for state in states], model.finer_groups(states)
+        described = portraits.describe(stored.texts, conclusion.consensus, tallies, finer, threads)
         topic_rows = list(topics.topic_rows(leg.job, names.vocabulary, conclusion.topics, threads))
-    categories = results.category_rows(leg.job, stored.texts, names, conclusion, words)
+    with leg.database.readers.begin() as session:
+        identified = portraits.identify(session, leg.job, stored, names, conclusion.consensus, described)
+    categories = results.category_rows(leg.job, stored.texts, names, conclusion, described, identified)
+    facts = results.facts_with_reasons(conclusion, identified.names)
     clear_unread_results(leg)
-    save_all(leg, Answer, results.answer_rows(leg.job, stored, conclusion))
+    save_all(leg, Answer, results.answer_rows(leg.job, stored, conclusion, described.tree.leaf))
     save_all(leg, Audit, results.audit_rows(leg.job, stored, conclusion))
     save_all(leg, Topic, topic_rows)
-    next_units = leg.end(lambda session: results.save_summary(session, leg.job, best, categories, conclusion.facts))
+    save_all(leg, TreeNode, portraits.tree_rows(leg.job, described, names.vocabulary))
+    next_units = leg.end(lambda session: results.save_summary(session, leg.job, best, categories, facts))
     clear_older_results(leg)
     return next_units
 
@@ -71,7 +73,7 @@ def clear_unread_results(leg: Leg) -> None:
         continue
 
 
-def save_all(leg: Leg, table: type[Answer | Audit | Topic], batches: Iterable[Rows]) -> None:
+def save_all(leg: Leg, table: type[results.Result], batches: Iterable[Rows]) -> None:
     """Save batches of rows, each in a transaction of its own. Raises Stopped."""
     for rows in batches:
         leg.save(partial(results.save_rows, job=leg.job, table=table, rows=rows))

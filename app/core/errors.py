@@ -115,6 +115,12 @@ class ResultsNotReady(ServiceError):
     """The job has not succeeded, so it has no results."""
 
 
+class CategoryNotFound(ServiceError):
+    """There is no such category."""
+
+    status = HTTPStatus.NOT_FOUND
+
+
 class NotSuggested(ServiceError):
     """The job does not suggest this label."""
 

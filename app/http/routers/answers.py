@@ -8,11 +8,12 @@ from sqlalchemy.orm import Session, aliased
 
 from app.core.errors import JobNotFound, MalformedRequest, ResultsNotReady
 from app.core.tables import MAX_NAME, Answer, Category, Document
+from app.http.cuts import Cut, InCut, find_cut
 from app.http.dependencies import JobId, Readers, problems
 from app.http.document_filters import Fields, field_conditions
 from app.http.long_answers import written
 from app.http.pages import PAGE, Cursor, Limit, fitting, from_cursor, page
-from app.http.routers.results import Number, RowNumber, find_concluded_job
+from app.http.routers.results import Number, RowNumber, categories_of, find_concluded_job
 from app.schemas.results import DocumentOut, DocumentPage, RunnerUp
 
 router = APIRouter(prefix="/v1/jobs/{job_id}", tags=["results"])
@@ -62,6 +63,7 @@ def get_documents(
         str | None, Query(max_length=MAX_NAME, description="Only documents of the category with this name.")
     ] = None,
     known: IsKnown = None,
+    categories: InCut = None,
     unsure: Annotated[bool | None, Query(description="Only documents whose answer is unsure, or only others.")] = None,
     unsure_known: Annotated[
         Threshold, Query(description="An answer with a known category is unsure below this probability.")
@@ -78,9 +80,9 @@ def get_documents(
     first, second, original = aliased(Category), aliased(Category), aliased(Document)
     is_unsure = unsure_where(first, Thresholds(unsure_known, unsure_new))
     wanted = field_conditions(field)
-    if category is not None:
+    if category is not None and categories is None:
         wanted.append(Answer.category.is_(None) if category == "none" else Answer.category == category)
-    if name is not None:
+    if name is not None and categories is None:
         wanted.append(first.name == name)
     if known is not None:
         wanted.append(first.known.is_(known))
@@ -101,12 +103,22 @@ def get_documents(
     )
     with readers.begin() as session:
         job = find_concluded_job(session, job_id)
-        rows = session.execute(query.where(Answer.edition == job.edition)).all()
+        cut = None if categories is None else find_cut(session, job, categories, categories_of(session, job))
+        in_cut = [] if cut is None else cut.where(category, name)
+        rows = session.execute(query.where(Answer.edition == job.edition, *in_cut)).all()
         n_shown = fitting([row[4] for row in rows], limit)
         shown, following = page(rows, n_shown, lambda row: row[0].document_id)
         texts = texts_of(session, [row[0].document_id for row in shown])
-    documents = [document_out(AnswerRow(*row), is_unsure, texts) for *row, is_unsure in shown]
+    documents = [document_out(within(cut, AnswerRow(*row)), is_unsure, texts) for *row, is_unsure in shown]
     return written(DocumentPage(documents=documents, next=following))
+
+
+def within(cut: Cut | None, row: AnswerRow) -> AnswerRow:
+    """The row with the categories that a cut has; the second choice goes if the cut joins it with the first."""
+    if cut is None:
+        return row
+    first, second = cut.of_document(row.answer.category, row.answer.leaf), cut.other(row.answer.runner_up)
+    return row._replace(first=first, second=None if second is first else second)
 
 
 def of_answer(category: type[Category]) -> ColumnElement[bool]:
@@ -133,7 +145,7 @@ def document_out(row: AnswerRow, is_unsure: bool, texts: dict[int, str]) -> Docu
         text=texts.get(answer.document_id, ""),
         fields=row.fields or {},
         erased=row.erased,
-        category=answer.category,
+        category=row.first.category if row.first else None,
         name=row.first.name if row.first else None,
         known=row.first.known if row.first else None,
         probability=answer.probability,

@@ -23,6 +23,7 @@ from app.exports.results import categories_table, trace_table
 from app.exports.shapes import CSV, OBJECTS, PARQUET, XLSX, Shape
 from app.exports.tables import Table
 from app.exports.workbook import write_workbook
+from app.http.cuts import InCut, find_cut
 from app.http.dependencies import CorpusId, JobId, Readers, ServiceSettings, problems
 from app.http.document_filters import Fields, field_conditions
 from app.http.routers.answers import InCategory, IsKnown, category_probability
@@ -171,6 +172,7 @@ def export_documents(
     ] = "unlabeled",
     category: InCategory = None,
     known: IsKnown = None,
+    categories: InCut = None,
     field: Fields = [],  # noqa: B006 (FastAPI makes one for each request)
 ) -> Response:
     """Export the category of each unlabeled document, with its text and fields, in the order of their upload."""
@@ -178,7 +180,8 @@ def export_documents(
     wanted = Chosen(category, known, field_conditions(field), include == "all")
     with readers.begin() as session:
         job = find_concluded_job(session, job_id)
-        documents = JobDocuments(readers, job, categories_of(session, job), wanted)
+        own = categories_of(session, job)
+        documents = JobDocuments(readers, job, own, wanted, find_cut(session, job, categories, own))
     if as_ == "labels" and format in ENDINGS:
         reason = f"as=labels means nothing with format={format}"
         raise MalformedRequest(reason, [{"where": "query.as", "reason": reason}])
