@@ -62,6 +62,8 @@ OPERATIONS = {
     "extend_job": ("post", "/v1/jobs/{job_id}/extend"),
     "get_trace": ("get", "/v1/jobs/{job_id}/trace"),
     "get_categories": ("get", "/v1/jobs/{job_id}/categories"),
+    "get_category": ("get", "/v1/jobs/{job_id}/categories/{category}"),
+    "get_tree": ("get", "/v1/jobs/{job_id}/tree"),
     "get_documents": ("get", "/v1/jobs/{job_id}/documents"),
     "score_job": ("post", "/v1/jobs/{job_id}/score"),
     "get_groups": ("get", "/v1/jobs/{job_id}/groups"),

@@ -66,6 +66,7 @@ def test_the_answer_begins_with_one_number_of_new_categories_in_a_sentence(clien
         "diagnostics",
         "calibration",
         "best_chain",
+        "cut",
     ]
     assert answer["new_categories"] == {"number": 1, "interval_90": [1, 4]}, "the posterior alone says 3 to 4"
     assert answer["summary"] == "1 known category and 1 new one; with 90 % probability there are 1 to 4 new ones."
