@@ -23,7 +23,7 @@ from app.exports.results import categories_table, trace_table
 from app.exports.shapes import CSV, OBJECTS, PARQUET, XLSX, Shape
 from app.exports.tables import Table
 from app.exports.workbook import write_workbook
-from app.http.cuts import InCut, find_cut
+from app.http.cuts import InCut, by_index, find_cut
 from app.http.dependencies import CorpusId, JobId, Readers, ServiceSettings, problems
 from app.http.document_filters import Fields, field_conditions
 from app.http.routers.answers import InCategory, IsKnown, category_probability
@@ -209,11 +209,18 @@ def export_categories(
     settings: ServiceSettings,
     asked: Asked,
     format: Annotated[Tabular, Query(description="Of the file.")] = "csv",
+    categories: InCut = None,
 ) -> Response:
-    """Export the categories, known and new, with their sizes and top words."""
+    """Export the categories, known and new, with their sizes and words."""
     check_asked(format, asked)
     with readers.begin() as session:
-        table = categories_table(job_id, categories_of(session, find_concluded_job(session, job_id)))
+        job = find_concluded_job(session, job_id)
+        own = categories_of(session, job)
+        cut = find_cut(session, job, categories, own)
+        if cut is None:
+            table = categories_table(job_id, own, by_index(own).get)
+        else:
+            table = categories_table(job_id, cut.categories, cut.other)
     return download(table, format, asked, settings)
 
 

@@ -106,7 +106,7 @@ def test_a_category_that_is_not_there_is_not_found(client: TestClient, job: str,
 
 
 def test_the_export_of_categories_is_not_taken_for_a_category(client: TestClient, job: str) -> None:
-    assert client.get(f"{job}/categories/export").text.startswith("category,name,")
+    assert client.get(f"{job}/categories/export").text.startswith("category,id,name,")
 
 
 def test_the_tree_has_leaves_first_and_the_root_last(client: TestClient, job: str) -> None:
@@ -213,6 +213,19 @@ def test_documents_are_filtered_by_the_categories_of_the_cut(
     if "name" not in asked:
         exported = client.get(f"{job}/documents/export", params=asked).text
         assert [row["key"] for row in csv.DictReader(io.StringIO(exported))] == keys
+
+
+def test_categories_are_exported_as_they_are_read(client: TestClient, job: str) -> None:
+    for asked in ({}, {"categories": 3}, {"categories": 1}):
+        told = client.get(f"{job}/categories", params=asked).json()["categories"]
+        file = client.get(f"{job}/categories/export", params=asked).text
+        rows = list(csv.DictReader(io.StringIO(file)))
+        assert [row["name"] for row in rows] == [category["name"] for category in told]
+        for row, category in zip(rows, told, strict=True):
+            assert row["id"] == (category["id"] or "")
+            assert row["nearest"] == (category["nearest"] or {"name": ""})["name"]
+            low, high = category["size_interval_90"] or ("", "")
+            assert (row["documents_low"], row["documents_high"]) == (str(low), str(high))
 
 
 def test_exports_name_the_categories_of_the_cut(client: TestClient, job: str) -> None:

@@ -326,7 +326,9 @@ def test_the_numbers_of_the_examples_could_be_those_of_one_job(client: TestClien
         if category["known"]:
             assert category["name"] == corpus["categories"][category["category"]]["name"]
         else:
-            assert category["name"] == f"new {category['category'] - len(corpus['categories']) + 1}"
+            assert category["name"].startswith(f"new {category['category'] - len(corpus['categories']) + 1}: ")
+        low, high = category["size_interval_90"]
+        assert low <= category["documents"] <= high
     n_known = len(corpus["categories"])
     found_new = NewCategoriesOut(**found["new_categories"])
     assert list(found_new.interval_90) == found["n_new"]["interval_90"]
