@@ -9,7 +9,8 @@ The closeness of two documents has two parts.
 - `near`: the share of the partitions that the model itself works with, finer than any draw, that join them: where draws
   never part a category, these say what its parts are.
 
-Leaves are blocks of documents that no chain parts. Average linkage joins them, first within each new category of the
+Leaves are blocks of documents that no chain parts, by the likeliest category of each, nor any of the finer partitions;
+what would be too small is not parted. Average linkage joins them, first within each new category of the
 answer, then these up to one root; so the answer is one cut of the tree, and nodes are numbered in the order in which
 they are joined: the first n of them are the cut into so many fewer groups than there are leaves. Means are over pairs
 of documents, copies counted, and exact: both parts are products of vectors, and a block has the sum of its documents'.
@@ -89,11 +90,9 @@ def tree_of(
         return Tree(leaf, nothing, nothing, nothing, np.empty(0))
     own, copies = category[documents].astype(np.int64), weight[documents]
     together, near = vectors_of_draws(documents, tallies, category.size), vectors_of_partitions(documents, finer)
-    block = unparted(documents, own, tallies, finer, category.size)
-    blocks = blocks_of(block, own, copies, together, near)
-    threads.check()
-    leaf_of_block = join_small(blocks, threads)
-    leaf[documents] = leaf_of_block[block]
+    likeliest = [most_frequent_answers(category.size, t.document, t.identity, t.hits)[0] for t in tallies]
+    partitions = [partition[documents] for partition in (*likeliest, *finer)]
+    leaf[documents] = find_leaves(partitions, own, copies, together, near, threads)
     leaves = blocks_of(leaf[documents], own, copies, together, near)
     within = pairs_within(leaf[documents], leaves, copies, together)
     return joined(leaf, leaves, within, threads)
@@ -124,19 +123,23 @@ def vectors_of_partitions(documents: Array, finer: Sequence[Array]) -> csr_array
     return csr_array(hstack(found, format="csr"))
 
 
-def unparted(
-    documents: Array, own: Array, tallies: Sequence[Tally], finer: Sequence[Array], n_documents: int
+def find_leaves(
+    partitions: Sequence[Array], own: Array, copies: Array, together: csr_array, near: csr_array, threads: Threads
 ) -> Array:  # fmt: skip
-    """int64[M]: the block of each document, ascending by category.
+    """int64[M]: the leaf of each document, ascending by category.
 
-    Documents in one block have one category, in each chain one likeliest identity, and one part of each of the
-    finer partitions.
+    Each partition int[M] in turn parts the blocks of those before; a part that is too small for a leaf joins another
+    part of its block, if one is large enough, and otherwise the block stays whole.
     """
+    smallest = max(SMALLEST_LEAF, int(copies.sum()) / MOST_LEAVES)
     _, block = np.unique(own, return_inverse=True)
-    likeliest = [most_frequent_answers(n_documents, t.document, t.identity, t.hits)[0] for t in tallies]
-    for partition in [*likeliest, *finer]:
-        _, part = np.unique(partition[documents], return_inverse=True)
-        _, block = np.unique(block * (int(part.max()) + 1) + part, return_inverse=True)
+    for partition in partitions:
+        threads.check()
+        _, part = np.unique(partition, return_inverse=True)
+        _, finer = np.unique(block * (int(part.max()) + 1) + part, return_inverse=True)
+        whole = np.empty(int(finer.max()) + 1, np.int64)
+        whole[finer] = block
+        block = join_small(blocks_of(finer, own, copies, together, near), whole, smallest, threads)[finer]
     return np.asarray(block)
 
 
@@ -150,24 +153,23 @@ def blocks_of(block: Array, own: Array, copies: Array, together: csr_array, near
     return Blocks(category, size, belongs @ together, belongs @ near)
 
 
-def join_small(blocks: Blocks, threads: Threads) -> Array:
-    """int64[B]: the leaf of each block. A small one joins the leaf of its category that it is closest to on average.
+def join_small(blocks: Blocks, whole: Array, smallest: float, threads: Threads) -> Array:
+    """int64[B]: the number of what each block becomes. A small one joins the one that it is closest to on average.
 
-    The largest block of a category is a leaf in any case. Leaves ascend by category, and fall by size within one.
+    They join within the wholes int64[B] that they are parts of, whose largest part is never joined to another. Numbers
+    ascend by whole, and fall by size within one.
     """
-    smallest = max(SMALLEST_LEAF, int(blocks.size.sum()) / MOST_LEAVES)
-    by_size = np.lexsort((-blocks.size, blocks.category))
-    is_first = np.append(True, np.diff(blocks.category[by_size]) > 0)
+    by_size = np.lexsort((-blocks.size, whole))
+    is_first = np.append(True, np.diff(whole[by_size]) > 0)
     kept = by_size[is_first | (blocks.size[by_size] >= smallest)]
-    leaf = np.full(blocks.size.size, NO_LEAF, np.int64)
-    leaf[kept] = np.arange(kept.size)
-    small, leaves = np.flatnonzero(leaf == NO_LEAF), blocks.taken(kept)
+    number = np.full(blocks.size.size, NO_LEAF, np.int64)
+    number[kept] = np.arange(kept.size)
+    small, large = np.flatnonzero(number == NO_LEAF), blocks.taken(kept)
     for some in threads.slices(small.size, BLOCKS_AT_ONCE):
-        chosen = blocks.taken(small[some])
-        closeness = products(chosen, leaves).sum(axis=0) / leaves.size  # their own size changes no order
-        closeness[chosen.category[:, None] != leaves.category] = -1.0
-        leaf[small[some]] = closeness.argmax(axis=1)
-    return leaf
+        closeness = products(blocks.taken(small[some]), large).sum(axis=0) / large.size  # their own changes no order
+        closeness[whole[small[some]][:, None] != whole[kept]] = -1.0
+        number[small[some]] = closeness.argmax(axis=1)
+    return number
 
 
 def products(first: Blocks, second: Blocks) -> Array:
