@@ -217,10 +217,11 @@ class Calibrated:
         )
 
     def finer_groups(self, states: Sequence[CalibratedState]) -> list[Array]:
-        """The atoms of each chain under the setting of most weight: every draw moves them as a whole."""
-        kept, weight = self.calibration.kept, self.calibration.scores.weight
-        heaviest = self.calibration.settings[kept[np.argmax(weight[kept])]].atoms
-        return [state.atoms[heaviest].atom for state in states if heaviest in state.atoms]
+        """The atoms of each chain under the setting that has most of them: every draw moves atoms as a whole."""
+        finest = [
+            max(state.atoms.values(), key=lambda grouped: grouped.rows.size.size) for state in states if state.atoms
+        ]
+        return [grouped.atom for grouped in finest]
 
 
 def report(calibration: Calibration, names: Names) -> dict[str, Any]:
