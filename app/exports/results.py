@@ -58,8 +58,6 @@ def category_values(category: Category, named: Callable[[int], Category | None])
     portrait = category.portrait or {"size_interval_90": [None, None], "by_lift": None, "nearest": None}
     nearest = portrait["nearest"]
     other = None if nearest is None else named(nearest["category"])
-    if other is not None and other.category == category.category:  # a cut has joined the two
-        other = None
     return [
         category.category,
         category.short_id,

@@ -36,18 +36,18 @@ def category_fields(category: Category, named: Lookup) -> dict[str, Any]:
         "top_words": category.top_words,
         "words": portrait
         and CategoryWords.model_validate({name: portrait[name] for name in ("by_probability", "by_lift")}),
-        "nearest": nearest_out(portrait, category, named),
+        "nearest": nearest_out(portrait, named),
         "stability": category.stability,
         "topics": category.topics,
     }
 
 
-def nearest_out(portrait: dict[str, Any] | None, category: Category, named: Lookup) -> Nearest | None:
-    """The nearest category, unless a cut has joined the two or parted the other."""
+def nearest_out(portrait: dict[str, Any] | None, named: Lookup) -> Nearest | None:
+    """The nearest category, unless a cut has it no longer."""
     if portrait is None or portrait["nearest"] is None:
         return None
     other = named(portrait["nearest"]["category"])
-    if other is None or other.category == category.category:
+    if other is None:
         return None
     return Nearest(**{**portrait["nearest"], "category": other.category, "name": other.name})
 

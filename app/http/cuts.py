@@ -135,6 +135,11 @@ class Cut:
         group = None if category is None else self.whole.get(category)
         return group and group.category
 
+    def unchanged(self, category: int) -> Category | None:
+        """One of the answer's categories that the cut has as it is."""
+        group = self.whole.get(category)
+        return group.category if group is not None and len(group.origin) == 1 else None
+
     def told(self) -> CutOut:
         """What the cut loses, as HTTP reports it."""
         most = self.tree.n_leaves

@@ -28,7 +28,8 @@ from sampler.corpus import NO_CATEGORY, Array
 from sampler.numerics.threads import Threads
 
 NO_LEAF = NO_PARENT = -1
-SMALLEST_LEAF = 5  # documents: smaller blocks join another one of their category, if there is any
+SMALLEST_LEAF = 5  # documents
+SMALLEST_PART = 0.1  # of what new categories hold on average; what holds less is no category in a draw either
 MOST_LEAVES = 300  # about: a leaf of a large corpus has so large a part of the documents of new categories
 BLOCKS_AT_ONCE = 4_096
 
@@ -131,8 +132,9 @@ def find_leaves(
     Each partition int[M] in turn parts the blocks of those before; a part that is too small for a leaf joins another
     part of its block, if one is large enough, and otherwise the block stays whole.
     """
-    smallest = max(SMALLEST_LEAF, int(copies.sum()) / MOST_LEAVES)
-    _, block = np.unique(own, return_inverse=True)
+    categories, block = np.unique(own, return_inverse=True)
+    n_documents = int(copies.sum())
+    smallest = max(SMALLEST_LEAF, SMALLEST_PART * n_documents / categories.size, n_documents / MOST_LEAVES)
     for partition in partitions:
         threads.check()
         _, part = np.unique(partition, return_inverse=True)

@@ -143,6 +143,15 @@ def test_a_large_corpus_has_no_more_than_some_hundred_leaves(monkeypatch: pytest
     assert 4 <= tree.n_leaves <= 10 + 4
 
 
+def test_what_would_count_as_no_category_in_a_draw_is_no_leaf() -> None:
+    """Forty documents of a category in four parts: those of three are less than a tenth, of four not."""
+    draw = np.repeat([5, 6, 7, 8], [15, 18, 3, 4]).tolist()
+    tree = grown([2] * 40, [[draw]])
+    assert sorted(tree.n_documents[: tree.n_leaves].tolist()) == [4, 15, 21]
+    together = grown([2] * 20 + [3] * 20, [[draw]])
+    assert 3 in together.n_documents[: together.n_leaves], "of two categories with half as many a tenth is less"
+
+
 def test_copies_count_as_documents_and_are_together_in_every_draw() -> None:
     """Four documents of which three are one text are the same tree as the texts with their numbers."""
     draws = [[5, 5], [5, 6], [5, 5]]

@@ -220,7 +220,7 @@ def export_categories(
         if cut is None:
             table = categories_table(job_id, own, by_index(own).get)
         else:
-            table = categories_table(job_id, cut.categories, cut.other)
+            table = categories_table(job_id, cut.categories, cut.unchanged)
     return download(table, format, asked, settings)
 
 

@@ -91,7 +91,7 @@ def get_categories(job_id: JobId, readers: Readers, categories: InCut = None) ->
     shown = (
         [category_out(category, named.get) for category in own]
         if cut is None
-        else [category_out(group.category, cut.other, group.origin) for group in cut.groups]
+        else [category_out(group.category, cut.unchanged, group.origin) for group in cut.groups]
     )
     return written(
         CategoriesOut(

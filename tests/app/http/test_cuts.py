@@ -67,7 +67,7 @@ def job(database: Database) -> str:
         for category, (name, short_id, n_documents) in named.items():
             values = {"name": name, "short_id": short_id, "n_documents": n_documents}
             session.execute(update(Category).where(Category.category == category).values(**values))
-        session.execute(update(Category).where(Category.category == 2).values(portrait=PORTRAIT))
+        session.execute(update(Category).where(Category.category.in_((0, 2))).values(portrait=PORTRAIT))
         session.execute(update(Document).where(Document.key == "p1").values(text="x" * 600))
         session.execute(update(Document).where(Document.key == "p2").values(text="", erased=True))
     return made.job
@@ -131,6 +131,14 @@ def test_a_coarser_cut_joins_categories(client: TestClient, job: str) -> None:
     answer = client.get(f"{job}/categories", params={"categories": 1}).json()
     assert names(answer) == ["astronomy", "optics", "new 1 and 2: science"]
     assert (answer["categories"][2]["origin"], answer["categories"][2]["documents"]) == ([2, 3], 7)
+
+
+def test_the_nearest_category_is_named_if_the_cut_has_it(client: TestClient, job: str) -> None:
+    found = []
+    for n in (1, 2, 3):
+        category = client.get(f"{job}/categories", params={"categories": n}).json()["categories"][0]
+        found.append(category["nearest"] and (category["nearest"]["category"], category["nearest"]["name"]))
+    assert found == [None, (3, "new 2: enzyme"), (4, "new 2: enzyme")]
 
 
 def test_the_cut_into_as_many_is_the_answer(client: TestClient, job: str) -> None:
