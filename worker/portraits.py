@@ -48,9 +48,9 @@ def describe(
     corpus = texts.corpus
     weight = np.bincount(texts.text_of[texts.labels == UNLABELED], minlength=corpus.n_documents)
     counts = word_counts(corpus)
-    of_categories = group_words(counts, consensus.category, consensus.n_categories)
+    of_categories = group_words(counts, consensus.category, consensus.n_categories, threads)
     tree = tree_of(consensus.category, corpus.n_known, weight, tallies, finer, threads)
-    of_nodes = joined(group_words(counts, tree.leaf, tree.n_leaves), tree.members)
+    of_nodes = joined(group_words(counts, tree.leaf, tree.n_leaves, threads), tree.members)
     return Described(
         list(relevant_words(of_categories, TOP_WORDS, threads)),
         portraits(counts, of_categories, corpus.labels, consensus, weight, threads),

@@ -100,5 +100,5 @@ def category_words(
     They are those of the documents that the category answers for, labeled ones too, see `relevant_words`. Without
     threads nothing interrupts it.
     """
-    counts = group_words(word_counts(corpus), consensus.category, consensus.n_categories)
+    counts = group_words(word_counts(corpus), consensus.category, consensus.n_categories, threads)
     return list(relevant_words(counts, n, threads))
