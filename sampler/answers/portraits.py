@@ -52,7 +52,7 @@ def portraits(
     unlabeled documents each stands for. O(entries of counts + K^2 V) time. Without threads nothing interrupts it.
     """
     threads = threads or Threads()
-    sizes = size_intervals(labels, consensus, weight)
+    sizes = size_intervals(consensus, weight)
     distance = of_words.distances(words, threads)
     found = []
     for category in range(consensus.n_categories):
@@ -88,27 +88,28 @@ def nearest(words: GroupWords, category: int, distance: Array) -> Nearest | None
     )
 
 
-def size_intervals(labels: Array, consensus: Consensus, weight: Array) -> list[tuple[int, int]]:
+def size_intervals(consensus: Consensus, weight: Array) -> list[tuple[int, int]]:
     """For each category the 90 % interval of its number of unlabeled documents, around the number that the answer has.
 
     Two errors add up, both by the probabilities of the answer. Each document may be wrongly in or out, independently
     of the others. And documents err together, when the category is another one than the answer has: IN_COMMON of
-    those that the category has wrongly, sum of 1 - p, is taken for a standard deviation.
+    those that the category has wrongly, sum of 1 - p, is taken for a standard deviation. A labeled text stands for
+    its unlabeled copies, which are sure.
     """
-    is_free = (labels == UNLABELED) & (consensus.category != NO_CATEGORY)
+    has_category = consensus.category != NO_CATEGORY
     size, wrong, variance = (np.zeros(consensus.n_categories) for _ in range(3))
-    np.add.at(size, consensus.category[is_free], weight[is_free])
-    np.add.at(wrong, consensus.category[is_free], (weight * (1.0 - consensus.probability))[is_free])
+    np.add.at(size, consensus.category[has_category], weight[has_category])
+    np.add.at(wrong, consensus.category[has_category], (weight * (1.0 - consensus.probability))[has_category])
     for category, probability in (
         (consensus.category, consensus.probability),
         (consensus.runner_up, consensus.runner_up_probability),
     ):
-        is_there = is_free & (category != NO_CATEGORY) & ~np.isnan(probability)
+        is_there = has_category & (category != NO_CATEGORY) & ~np.isnan(probability)
         p = probability[is_there]
         np.add.at(variance, category[is_there], p * (1.0 - p) * weight[is_there].astype(np.float64) ** 2)
     half = NORMAL_90 * np.sqrt(variance + (IN_COMMON * wrong) ** 2)
     low = np.floor(np.maximum(size - half, 0.0))
-    high = np.ceil(np.minimum(size + half, float(weight[is_free].sum())))
+    high = np.ceil(np.minimum(size + half, float(weight[has_category].sum())))
     return [(int(a), int(b)) for a, b in zip(low, high, strict=True)]
 
 

@@ -105,7 +105,7 @@ def test_nine_in_ten_intervals_hold_the_size_where_documents_err_by_themselves(m
     category = np.repeat([0, 1], 400)
     probability = np.full(800, 0.8)
     given = consensus_of(category, probability, 1 - category, 1.0 - probability)
-    (low, high), _ = size_intervals(np.full(800, -1), given, np.ones(800, np.int64))
+    (low, high), _ = size_intervals(given, np.ones(800, np.int64))
     truths = np.where(rng.random((1_000, 800)) < probability, category, 1 - category)
     sizes = (truths == 0).sum(axis=1)
     assert np.mean((low <= sizes) & (sizes <= high)) == pytest.approx(0.91, abs=0.03), "wider by rounding"
@@ -116,8 +116,15 @@ def test_doubt_about_the_category_itself_widens_the_interval() -> None:
     widths = []
     for probability in (1.0, 0.9, 0.7):
         given = consensus_of(category, np.full(100, probability), runner_up, np.full(100, np.nan))
-        [(low, high)] = size_intervals(np.full(100, -1), given, np.ones(100, np.int64))
+        [(low, high)] = size_intervals(given, np.ones(100, np.int64))
         assert 0 <= low <= 100 == high, "there are no more documents"
         widths.append(high - low)
     assert widths[0] == 0 and widths == sorted(set(widths))
     assert widths[1] == pytest.approx(1.645 * np.sqrt(100 * 0.9 * 0.1 + (0.75 * 10) ** 2), abs=1.0)
+
+
+def test_unlabeled_copies_of_a_labeled_document_are_sure() -> None:
+    """A text with a label and two unlabeled copies, one with a label and none, and an unlabeled one."""
+    category, nobody = np.array([0, 0, 0]), np.full(3, NO_CATEGORY)
+    given = consensus_of(category, np.array([1.0, 1.0, 1.0]), nobody, np.full(3, np.nan))
+    assert size_intervals(given, np.array([2, 0, 1])) == [(3, 3)]

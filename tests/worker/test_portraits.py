@@ -53,15 +53,20 @@ def test_a_job_describes_its_categories(client: TestClient, database: Database, 
 
 @pytest.mark.parametrize("kind", ["sqlite"])
 @pytest.mark.parametrize("model", ["calibrated", "lbpl-ntm"])
-def test_each_document_of_a_new_category_is_in_a_leaf_of_it(
+def test_each_document_of_a_new_category_copies_too_is_in_a_leaf_of_it(
     client: TestClient, database: Database, settings: Settings, model: str
 ) -> None:
-    corpus_id = jobs.upload(database, jobs.rows())
+    copied = {row["key"]: row["text"] for row in jobs.rows() if row["key"] in ("fruit-1", "river-1")}
+    copies = [{"key": f"{key}-{n}", "text": text, "label": None} for key, text in copied.items() for n in range(8)]
+    corpus_id = jobs.upload(database, jobs.rows() + copies)
     submit = jobs.submit_calibrated if model == "calibrated" else jobs.submit
     job_id, unit_ids = submit(database, corpus_id, sweeps=40 if model == "lbpl-ntm" else 20)
     jobs.run_to_the_end(database, settings, unit_ids)
     documents = client.get(f"/v1/jobs/{job_id}/documents").json()["documents"]
     tree = client.get(f"/v1/jobs/{job_id}/tree").json()
+    for category in client.get(f"/v1/jobs/{job_id}/categories").json()["categories"]:
+        low, high = category["size_interval_90"]
+        assert low <= category["documents"] <= high, "copies of labeled documents count as well"
     leaf_of = leaves(database, job_id)
     assert leaf_of.keys() == {document["key"] for document in documents if document["known"] is False}
     for document in documents:
