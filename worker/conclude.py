@@ -9,9 +9,8 @@ from sqlalchemy.orm import Session
 
 from app.core.db import AWAY
 from app.core.kinds import UnitKind
-from app.core.tables import Answer, Audit, Topic
-from sampler.answers import consensus
-from worker import encodings, frozen, results, store, topics
+from app.core.tables import Answer, Audit, Topic, TreeNode
+from worker import encodings, frozen, portraits, results, store, topics
 from worker.chains import finish, model_for
 from worker.encode import load_corpus
 from worker.leg import Leg, Stopped, told
@@ -19,11 +18,9 @@ from worker.store import Rows
 
 logger = logging.getLogger(__name__)
 
-TOP_WORDS = 10
-
 
 def conclude(leg: Leg) -> list[int]:
-    """Write what the job answers, by document, category and topic.
+    """Write what the job answers, by document, category and topic, and the tree over its new categories.
 
     It is from all chains, or from the one with the highest mean log joint.
     """
@@ -38,17 +35,22 @@ def conclude(leg: Leg) -> list[int]:
             traces = store.traces(session, leg.job) if model.pools_chains else {}
         states = [finish(leg, model, unit) for unit in units]
         conclusion = model.conclude(states, traces, names)
-        words = consensus.category_words(corpus, conclusion.consensus, TOP_WORDS, threads)
+        tallies, finer = [state.tally for state in states], model.finer_groups(states)
+        described = portraits.describe(stored.texts, conclusion.consensus, tallies, finer, threads)
         topic_rows = list(topics.topic_rows(leg.job, names.vocabulary, conclusion.topics, threads))
-        categories = results.category_rows(leg.job, stored.texts, names, conclusion, words)
+        with leg.database.readers.begin() as session:
+            identified = portraits.identify(session, leg.job, stored, names, conclusion.consensus, described)
+        categories = results.category_rows(leg.job, stored.texts, names, conclusion, described, identified)
+        facts = results.facts_with_reasons(conclusion, identified.names)
         told = frozen.facts(leg.job, names, categories)
         file = frozen.frozen_file(leg.job, stored, names.vocabulary, conclusion, told, threads)
     clear_unread_results(leg)
-    save_all(leg, Answer, results.answer_rows(leg.job, stored, conclusion))
+    save_all(leg, Answer, results.answer_rows(leg.job, stored, conclusion, described.tree.leaf))
     save_all(leg, Audit, results.audit_rows(leg.job, stored, conclusion))
     save_all(leg, Topic, topic_rows)
+    save_all(leg, TreeNode, portraits.tree_rows(leg.job, described, names.vocabulary))
     save_model(leg, file, told)
-    next_units = leg.end(lambda session: results.save_summary(session, leg.job, best, categories, conclusion.facts))
+    next_units = leg.end(lambda session: results.save_summary(session, leg.job, best, categories, facts))
     clear_older_results(leg)
     return next_units
 
@@ -87,7 +89,7 @@ def save_model(leg: Leg, file: bytes, told: dict[str, Any]) -> None:
     leg.save(partial(frozen.complete, job=leg.job, file=file))
 
 
-def save_all(leg: Leg, table: type[Answer | Audit | Topic], batches: Iterable[Rows]) -> None:
+def save_all(leg: Leg, table: type[results.Result], batches: Iterable[Rows]) -> None:
     """Save batches of rows, each in a transaction of its own. Raises Stopped."""
     for rows in batches:
         leg.save(partial(results.save_rows, job=leg.job, table=table, rows=rows))

@@ -13,6 +13,8 @@ from sampler.answers import consensus
 from sampler.answers.consensus import Consensus
 from sampler.answers.diagnostics import MIN_DRAWS, effective_size, r_hat
 from sampler.answers.pooling import pairs_of
+from sampler.answers.tally import Tally
+from sampler.answers.verdict import Reason
 from sampler.calibrated import chain as calibrated_chain
 from sampler.calibrated import checkpoint as calibrated_checkpoint
 from sampler.calibrated import steps
@@ -39,6 +41,7 @@ class ChainState(Protocol):
 
     n_sweeps: int
     digest: str
+    tally: Tally
 
 
 S = TypeVar("S", bound=ChainState)
@@ -56,6 +59,7 @@ class JobConclusion(NamedTuple):
     audit: Audit | None = None
     label_probability: Array | None = None  # float64[D]
     topics: Topics | None = None
+    reasons: Sequence[Reason] = ()  # of the verdict among the facts' diagnostics
     facts: Mapping[str, Any] = {}  # JSON values that are kept with the summary
     judged: Judged | None = None  # what a frozen model is made of; None without a category
 
@@ -85,10 +89,10 @@ class Model(Protocol[S]):
         """The state that was dumped. Raises CheckpointError for any other bytes."""
 
     def conclude(self, states: Sequence[S], traces: Traces, names: Names) -> JobConclusion:
-        """The answers: of all chains, in order and with their traces, if the model pools them; else of the one.
+        """The answers: of all chains, in order and with their traces, if the model pools them; else of the one."""
 
-        What is said of categories calls them by name.
-        """
+    def finer_groups(self, states: Sequence[S]) -> list[Array]:
+        """Partitions of the documents, int64[D], that are finer than any draw of these chains, if it has such."""
 
 
 class LbplNtm:
@@ -134,6 +138,10 @@ class LbplNtm:
         found = consensus.consensus_of(self.corpus, state.tally)
         judged = judge(self.corpus, found, CalibratedHyperparameters(), self.seed, self.threads)
         return JobConclusion(found, judged=judged)
+
+    def finer_groups(self, states: Sequence[State]) -> list[Array]:
+        """None: each document moves by itself."""
+        return []
 
 
 class Calibrated:
@@ -193,10 +201,8 @@ class Calibrated:
         """The answers of all chains together, and the topics of their categories."""
         numbers = {"n_categories": traces["n_categories"]}  # log joints compare under one setting alone
         found = conclude_chains(self.corpus, self.hyperparameters, self.calibration, list(states), traces, self.threads)
-        of_categories = names.of_categories(found.consensus.n_categories)
         diagnostics = {
             "verdict": found.verdict.level,
-            "reasons": [reason.told(of_categories) for reason in found.verdict.reasons],
             "agreement": found.agreement.tolist(),
             "temperature": found.temperature,
             **figures(found.agreement, numbers),
@@ -218,9 +224,17 @@ class Calibrated:
             found.audit,
             found.label_probability,
             learned,
+            found.verdict.reasons,
             facts,
             judged,
         )
+
+    def finer_groups(self, states: Sequence[CalibratedState]) -> list[Array]:
+        """The atoms of each chain under the setting that has most of them: every draw moves atoms as a whole."""
+        finest = [
+            max(state.atoms.values(), key=lambda grouped: grouped.rows.size.size) for state in states if state.atoms
+        ]
+        return [grouped.atom for grouped in finest]
 
 
 def report(calibration: Calibration, names: Names) -> dict[str, Any]:

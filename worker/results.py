@@ -1,7 +1,7 @@
 """A job's conclusion as rows: answers, categories, what labels are worth, and what the chains say together."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,16 +15,11 @@ from sampler.copies import Texts, contradictions
 from sampler.corpus import NO_CATEGORY, UNLABELED, Array
 from worker import topics
 from worker.models import JobConclusion
+from worker.portraits import Described, Identified, portrait_row
 from worker.store import BATCH, Names, Rows, Stored
 
-RESULTS: tuple[type[Answer | Audit | Category | Summary | Topic | TreeNode], ...] = (
-    Answer,
-    Audit,
-    Category,
-    Summary,
-    Topic,
-    TreeNode,
-)
+Result = Answer | Audit | Category | Summary | Topic | TreeNode
+RESULTS: tuple[type[Result], ...] = (Answer, Audit, Category, Summary, Topic, TreeNode)
 CLEARED_AT_ONCE = 2_000  # rows a transaction: while it lasts, no other can write to SQLite
 NO_WORD = "no word is left after the text options"
 
@@ -43,8 +38,8 @@ def posteriors(session: Session, job: Job) -> dict[str, dict[str, int]]:
     return found
 
 
-def answer_rows(job: Job, stored: Stored, conclusion: JobConclusion) -> Iterator[Rows]:
-    """Batches of rows of `answers`, one row an unlabeled document."""
+def answer_rows(job: Job, stored: Stored, conclusion: JobConclusion, leaf: Array) -> Iterator[Rows]:
+    """Batches of rows of `answers`, one row an unlabeled document. `leaf` int[T]: where in the tree each text is."""
     texts, stability = stored.texts, conclusion.stability
     consensus = consensus_of_documents(conclusion.consensus, texts)
     unlabeled, original = np.flatnonzero(texts.labels == UNLABELED), texts.first[texts.text_of]
@@ -62,6 +57,7 @@ def answer_rows(job: Job, stored: Stored, conclusion: JobConclusion) -> Iterator
                 "stability": None if stability is None else none_or(stability[texts.text_of[d]], float),
                 "copy_of": None if original[d] == d else int(stored.document_ids[original[d]]),
                 "others": others_of(consensus, int(d)),
+                "leaf": none_or(leaf[texts.text_of[d]], int),
             }
             for d in unlabeled[first : first + BATCH]
         ]
@@ -137,7 +133,7 @@ def none_or(value: Any, kind: type) -> Any:
 
 
 def category_rows(
-    job: Job, texts: Texts, strings: Names, conclusion: JobConclusion, words: list[list[tuple[int, int]]]
+    job: Job, texts: Texts, strings: Names, conclusion: JobConclusion, described: Described, identified: Identified
 ) -> Rows:
     """Rows of `categories`: the known ones, then the new ones. Copies count as documents."""
     consensus, stability = consensus_of_documents(conclusion.consensus, texts), conclusion.category_stability
@@ -148,19 +144,20 @@ def category_rows(
     n_documents = np.bincount(consensus.category[~is_labeled & has_category], minlength=size)
     n_labeled = np.bincount(texts.labels[is_labeled], minlength=size)
     n_answered = max(int(n_documents.sum()), 1)
-    names = strings.of_categories(size)
     return [
         {
             "job_id": job.id,
             "category": category,
-            "name": names[category],
+            "name": identified.names[category],
             "known": category < len(strings.categories),
             "n_documents": int(n_documents[category]),
             "n_labeled": int(n_labeled[category]),
             "share": float(n_documents[category] / n_answered),
-            "top_words": [{"word": strings.vocabulary[word], "documents": n} for word, n in words[category]],
+            "top_words": [{"word": strings.vocabulary[word], "documents": n} for word, n in described.words[category]],
             "stability": None if stability is None else none_or(stability[category], float),
             "topics": None if made_of is None else made_of[category],
+            "short_id": identified.short_ids[category],
+            "portrait": finite(portrait_row(described.portraits[category], strings.vocabulary, identified.keys)),
         }
         for category in range(size)
     ]
@@ -193,7 +190,7 @@ def take_out_some(session: Session, job_id: str, is_unread: Callable[[Any], Colu
     return False
 
 
-def save_rows(session: Session, job: Job, table: type[Answer | Audit | Category | Topic], rows: Rows) -> None:
+def save_rows(session: Session, job: Job, table: type[Result], rows: Rows) -> None:
     """Store a batch of rows of the next edition."""
     session.execute(insert(table), [{**row, "edition": next_edition(job)} for row in rows])
 
@@ -207,6 +204,14 @@ def save_summary(session: Session, job: Job, best_chain: int | None, rows: Rows,
     data = {**posteriors(session, job), **finite(facts)}
     session.add(Summary(job_id=job.id, edition=next_edition(job), best_chain=best_chain, data=data))
     session.execute(update(Job).where(Job.id == job.id).values(edition=next_edition(job)))
+
+
+def facts_with_reasons(conclusion: JobConclusion, names: Sequence[str]) -> Mapping[str, Any]:
+    """What is kept with the summary; the reasons of the verdict call categories by their names."""
+    if "diagnostics" not in conclusion.facts:
+        return conclusion.facts
+    told = [reason.told(names) for reason in conclusion.reasons]
+    return {**conclusion.facts, "diagnostics": {**conclusion.facts["diagnostics"], "reasons": told}}
 
 
 def finite(value: Any) -> Any:

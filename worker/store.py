@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import count, islice
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from sqlalchemy import Select, collate, delete, func, insert, select
 from sqlalchemy.orm import Session
 
+from app.core.category_names import names_of_new
 from app.core.kinds import UnitKind
 from app.core.tables import Checkpoint, Document, Draw, Job, Unit, is_part_of
 from sampler.copies import Texts
@@ -41,10 +41,13 @@ class Names(NamedTuple):
     categories: list[str]  # the known ones
     facts: dict[str, Any] | None = None  # see `sampler.text.TextFacts`
 
-    def of_categories(self, n: int) -> list[str]:
-        """The names of an answer's n categories: the known ones, then new ones, numbered from 1."""
-        free = (name for name in map("new {}".format, count(1)) if name not in self.categories)
-        return self.categories + list(islice(free, n - len(self.categories)))
+    def of_categories(self, words: Sequence[Sequence[tuple[int, int]]]) -> list[str]:
+        """The names of an answer's categories: those of the known ones, and of the new ones after their words.
+
+        `words` are those of each category, best first, see `sampler.answers.words.relevant_words`.
+        """
+        of_new = [[self.vocabulary[word] for word, _ in best] for best in words[len(self.categories) :]]
+        return self.categories + names_of_new(self.categories, of_new)
 
 
 class Stored(NamedTuple):

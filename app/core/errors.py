@@ -139,6 +139,12 @@ class UnusableModel(ServiceError):
     status = HTTPStatus.UNPROCESSABLE_ENTITY
 
 
+class CategoryNotFound(ServiceError):
+    """There is no such category."""
+
+    status = HTTPStatus.NOT_FOUND
+
+
 class NotSuggested(ServiceError):
     """The job does not suggest this label."""
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
-from typing import Any
+from typing import Any, Protocol
 
 from sqlalchemy import ColumnElement, Select, and_, exists, or_, select
 from sqlalchemy.orm import Session, aliased, sessionmaker
@@ -141,11 +141,25 @@ class Chosen:
     matches: Callable[[str], bool] | None = None  # what it asks of texts if they are many
 
 
+class InCut(Protocol):
+    """Other categories than the answer's, in a cut of its tree."""
+
+    def of_document(self, category: int | None, leaf: int | None) -> Category | None:
+        """That of a document with this category of the answer and this leaf."""
+
+    def other(self, category: int | None) -> Category | None:
+        """What has all documents of one of the answer's categories, if anything has."""
+
+
 class JobDocuments:
     """The documents of a job with the answers of one edition of its results."""
 
-    def __init__(self, readers: Readers, job: Job, categories: Sequence[Category], chosen: Chosen) -> None:
+    def __init__(
+        self, readers: Readers, job: Job, categories: Sequence[Category], chosen: Chosen, cut: InCut | None = None
+    ) -> None:
+        """`categories` are the answer's; a `cut` names those that documents are said to be of instead."""
         self.readers = readers
+        self.cut = cut
         self.job = job
         self.categories = {category.category: category for category in categories}
         self.chosen = chosen
@@ -182,6 +196,19 @@ class JobDocuments:
         is_answered = and_(Answer.document_id.is_not(None), *self.chosen.of_category)
         return [or_(is_answered, and_(Answer.document_id.is_(None), Document.label.in_(self.chosen.labels)))]
 
+    def first(self, row: Any) -> Category | None:
+        """The category of a document without a label."""
+        if self.cut is not None:
+            return self.cut.of_document(row.category, row.leaf)
+        return None if row.category is None else self.categories[row.category]
+
+    def second(self, row: Any) -> Category | None:
+        """The second choice for it; none if a cut joins it with the first."""
+        if self.cut is None:
+            return None if row.runner_up is None else self.categories.get(row.runner_up)
+        found = self.cut.other(row.runner_up)
+        return None if found is self.first(row) else found
+
     def read(self, *columns: Any, where: Sequence[ColumnElement[bool]] = ()) -> Lots:
         """The documents a lot at a time."""
         matches = self.chosen.matches
@@ -213,6 +240,7 @@ ANSWER_PARTS = (
     "runner_up_probability",
     "stability",
     "reason",
+    "leaf",
 )
 CategoryProbability = Callable[[Any, Any], float | None]
 
@@ -227,8 +255,7 @@ def answers_table(documents: JobDocuments, shape: Shape, category_probability: C
         columns.append(Column(names["fields"], "object", is_field=True))
 
     def values(row: Any) -> Values:
-        first = None if row.category is None else documents.categories[row.category]
-        second = None if row.runner_up is None else documents.categories.get(row.runner_up)
+        first, second = documents.first(row), documents.second(row)
         return [
             row.key,
             None if row.erased else row.text,
@@ -262,9 +289,8 @@ def labels_table(documents: JobDocuments, shape: Shape) -> Table:
     plan = layout(fields, shape, has_counts)
 
     def label(row: Any) -> str | None:
-        if row.label is not None or row.category is None:
-            return row.label  # type: ignore[no-any-return]
-        return documents.categories[row.category].name
+        first = documents.first(row)
+        return first.name if row.label is None and first is not None else row.label
 
     def rows() -> Iterator[Iterable[Values]]:
         for lot in documents.answered():

@@ -12,13 +12,19 @@ from app.exports.tables import Column, Kind, Table
 
 CATEGORY_COLUMNS: dict[str, Kind] = {
     "category": "integer",
+    "id": "text",
     "name": "text",
     "known": "boolean",
     "documents": "integer",
+    "documents_low": "integer",
+    "documents_high": "integer",
     "labeled": "integer",
     "share": "number",
     "stability": "number",
     "top_words": "text",
+    "words_by_lift": "text",
+    "nearest": "text",
+    "nearest_distance": "number",
 }
 TRACE_COLUMNS: dict[str, Kind] = {
     "chain": "integer",
@@ -39,22 +45,39 @@ def columns_of(kinds: dict[str, Kind]) -> list[Column]:
     return [Column(name, kind) for name, kind in kinds.items()]
 
 
-def categories_table(job_id: str, categories: Sequence[Category]) -> Table:
-    """The categories of a job, each with its top words in one cell."""
-    rows = [
-        [
-            category.category,
-            category.name,
-            category.known,
-            category.n_documents,
-            category.n_labeled,
-            category.share,
-            category.stability,
-            ", ".join(word["word"] for word in category.top_words),
-        ]
-        for category in categories
-    ]
+def categories_table(
+    job_id: str, categories: Sequence[Category], named: Callable[[int], Category | None]
+) -> Table:  # fmt: skip
+    """The categories of a job, each with its words in two cells. `named` finds one of the answer's by its index."""
+    rows = [category_values(category, named) for category in categories]
     return Table(f"categories-{job_id[:8]}", columns_of(CATEGORY_COLUMNS), lambda: iter([rows]))
+
+
+def category_values(category: Category, named: Callable[[int], Category | None]) -> list[Any]:
+    """The cells of a category; those of its portrait are empty if it has none."""
+    portrait = category.portrait or {"size_interval_90": [None, None], "by_lift": None, "nearest": None}
+    nearest = portrait["nearest"]
+    other = None if nearest is None else named(nearest["category"])
+    return [
+        category.category,
+        category.short_id,
+        category.name,
+        category.known,
+        category.n_documents,
+        *portrait["size_interval_90"],
+        category.n_labeled,
+        category.share,
+        category.stability,
+        words_of(category.top_words),
+        None if portrait["by_lift"] is None else words_of(portrait["by_lift"]),
+        other and other.name,
+        other and nearest["distance"],
+    ]
+
+
+def words_of(words: Sequence[dict[str, Any]]) -> str:
+    """Words in one cell."""
+    return ", ".join(word["word"] for word in words)
 
 
 def trace_table(readers: sessionmaker[Session], job_id: str, check: Callable[[Session], Any]) -> Table:

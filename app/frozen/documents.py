@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from app.frozen.models import Categorizer
 from app.uploads.rows import BadLine, Row
-from sampler.frozen.answering import FrozenAnswer, answer
+from sampler.frozen.answering import FrozenAnswer, answer, evidence, tf_idf
 
 NO_EVIDENCE = "no evidence: the model knows no word of the document"
 EMPTY = "no evidence: the document has no text"
@@ -76,6 +76,18 @@ def told(model: Categorizer, found: Answered, thresholds: Thresholds) -> dict[st
         "of_corpus": says.is_of_corpus,
         "reason": None,
     }
+
+
+def evidence_words(
+    model: Categorizer, text: str, is_counts: bool, category: int, runner_up: int | None
+) -> list[tuple[str, float]]:
+    """The words of a text that speak most for a category and against the runner-up, and by how much."""
+    read = model.reader.read(json.loads(text) if is_counts and text else text)
+    if read.words.size == 0:
+        return []
+    values = tf_idf(model.arrays, read.words, read.counts)
+    found = evidence(model.arrays, read.words, values, category, runner_up)
+    return [(model.reader.names[word], weight) for word, weight in found]
 
 
 # Of a document without evidence: it is unsure, and nobody knows whether it is novel.

@@ -8,8 +8,9 @@ from sqlalchemy.orm import Session
 
 from app.core.tables import Answer, Category, Document, Job
 from app.exports.documents import Chosen
-from app.http.answer_filters import AnswerFilters, of_categories
+from app.http.answer_filters import AnswerFilters, Conditions, of_categories
 from app.http.answer_orders import Sort, place_of, sort_key, stretches
+from app.http.cuts import Cut
 from app.http.searches import Scope, corpus_scope, look_up
 from app.http.unindexed import unindexed
 from app.http.walks import Filters, Place, Source, Walked, walk
@@ -27,12 +28,16 @@ class Asked(NamedTuple):
 
 
 def read_places(
-    session: Session, job: Job, categories: Sequence[Category], asked: Asked, wake: Callable[[str], None]
+    session: Session,
+    job: Job,
+    categories: Sequence[Category],
+    asked: Asked,
+    wake: Callable[[str], None],
+    cut: Cut | None = None,
 ) -> Walked:
-    """The places of answers."""
+    """The places of answers; filters name categories of the cut, if there is one."""
     filters = asked.filters
-    wanted = filters.categories(categories)
-    one, several = of_categories(wanted)
+    one, several = of_wanted(filters, categories, cut)[1]
     found = look_up(session, filters.search, scope(session, job, filters), wake)
     few, matches = found.document_ids, found.matches
     if filters.key is not None:
@@ -58,10 +63,10 @@ def exported(
     wake: Callable[[str], None],
     *,
     has_labeled: bool,
+    cut: Cut | None = None,
 ) -> Chosen:
     """The documents of a job that a file is to have."""
-    wanted = filters.categories(categories)
-    one, several = of_categories(wanted)
+    wanted, (one, several) = of_wanted(filters, categories, cut)
     conditions = [*filters.others(categories), *filters.probabilities()]
     if filters.key is not None:
         conditions.append(false() if "\0" in filters.key else Document.key == filters.key)
@@ -75,6 +80,14 @@ def exported(
         found.document_ids,
         found.matches,
     )
+
+
+def of_wanted(
+    filters: AnswerFilters, categories: Sequence[Category], cut: Cut | None
+) -> tuple[set[int | None] | None, tuple[Conditions, Conditions]]:
+    """The categories that are wanted, None for all, and the conditions that an answer is of one of them."""
+    wanted = filters.categories(categories if cut is None else cut.categories)
+    return wanted, of_categories(wanted) if cut is None else cut.among(wanted)
 
 
 def scope(session: Session, job: Job, filters: AnswerFilters) -> Scope:

@@ -23,6 +23,7 @@ from app.core.errors import (
 )
 from app.core.idempotency import Answer, Once
 from app.core.settings import Settings
+from app.frozen.models import OpenModels
 from app.schemas.common import CORPUS_ID, JOB_ID, MODEL_ID
 from app.uploads.corpus_counts import KnownCounts
 from app.uploads.removal import Removal
@@ -131,6 +132,12 @@ def rendered(answer: Answer) -> Response:
 def address(settings: Settings, path: str) -> str:
     """The address of a path of this service, as its clients see it: a proxy may put the service below a root path."""
     return settings.root_path + path
+
+
+def open_models(request: Request) -> OpenModels:
+    """The models that the application keeps ready to answer."""
+    found: OpenModels = request.app.state.open_models
+    return found
 
 
 def removal(request: Request) -> Removal:

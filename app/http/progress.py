@@ -23,7 +23,17 @@ from app.forecasts.pace import Paces, Shown, expected_paces, shown_by_jobs
 from app.http.condition import unattended, why_jobs_wait
 from app.http.dependencies import address
 from app.http.job_facts import tags_of
-from app.schemas.jobs import ChainProgress, ForecastOut, JobBasics, JobOut, Links, Progress, SideRunOut, TextsOut
+from app.schemas.jobs import (
+    ALWAYS,
+    ChainProgress,
+    ForecastOut,
+    JobBasics,
+    JobOut,
+    Links,
+    Progress,
+    SideRunOut,
+    TextsOut,
+)
 
 
 class Situation(NamedTuple):
@@ -103,10 +113,7 @@ def job_out(session: Session, job: Job, around: Situation, note: str | None, set
             "power_test": sides.get(SideKind.POWER_TEST),
             "links": Links(
                 self=base,
-                trace=f"{base}/trace",
-                categories=f"{base}/categories",
-                documents=f"{base}/documents",
-                audit=f"{base}/audit",
+                **{name: f"{base}/{name}" for name in ALWAYS},
                 topics=f"{base}/topics" if facts.has_topics else None,
                 power_test=f"{base}/power-test" if facts.has_power_test else None,
             ),

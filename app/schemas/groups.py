@@ -54,7 +54,13 @@ class GroupsOut(BaseModel):
                 "without_category": 0,
                 "categories": [
                     {"category": 0, "name": "astronomy", "known": True, "documents": 150, "share": 0.75},
-                    {"category": 6, "name": "new 1", "known": False, "documents": 50, "share": 0.25},
+                    {
+                        "category": 6,
+                        "name": "new 1: plasma, electron",
+                        "known": False,
+                        "documents": 50,
+                        "share": 0.25,
+                    },
                 ],
             },
             {

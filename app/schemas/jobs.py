@@ -91,10 +91,31 @@ class Links(BaseModel):
     categories: str
     documents: str
     audit: str
+    labels: str
+    groups: str
+    score: str
+    tree: str
+    categorize: str
+    model: str
+    drift: str
     topics: str | None = Field(description="Null if the job's model has no topics.")
     power_test: str | None = Field(description="Null if the job's model has no power test.")
 
 
+# What is below the address of any job, by the names of its links.
+ALWAYS = (
+    "trace",
+    "categories",
+    "documents",
+    "audit",
+    "labels",
+    "groups",
+    "score",
+    "tree",
+    "categorize",
+    "model",
+    "drift",
+)
 DIGESTS = [hashlib.sha256(f"chain {chain}".encode()).hexdigest() for chain in range(2)]
 JOB: dict[str, Any] = {
     "id": JOB_ID,
@@ -149,10 +170,7 @@ JOB: dict[str, Any] = {
     "power_test": None,
     "links": {
         "self": f"/v1/jobs/{JOB_ID}",
-        "trace": f"/v1/jobs/{JOB_ID}/trace",
-        "categories": f"/v1/jobs/{JOB_ID}/categories",
-        "documents": f"/v1/jobs/{JOB_ID}/documents",
-        "audit": f"/v1/jobs/{JOB_ID}/audit",
+        **{name: f"/v1/jobs/{JOB_ID}/{name}" for name in ALWAYS},
         "topics": None,
         "power_test": None,
     },

@@ -86,7 +86,7 @@ class PairsOut(BaseModel):
             },
             {
                 "label": "zoology",
-                "suggested": "new 1",
+                "suggested": "new 1: plasma, electron, laser",
                 "known": False,
                 "documents": 2,
                 "mean_quality": 0.2,

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from app.schemas.common import JOB_ID, MODEL_ID, example
-from app.schemas.results import LikelyCategory
+from app.schemas.results import EvidenceWord, LikelyCategory
 from app.schemas.uploads import FileChoices, LineError, TextColumns
 
 
@@ -26,13 +26,6 @@ class NewDocumentChoices(FileChoices):
         description="Of the answer. `json` is for up to 10,000 documents; with the others there is no limit, and a row "
         "that cannot be used has a line of its own, with the reason.",
     )
-
-
-class EvidenceWord(BaseModel):
-    """A word of the document."""
-
-    word: str
-    weight: float = Field(description="By how much it speaks for the category and against the runner-up, in nats.")
 
 
 NEW_DOCUMENT: dict[str, Any] = {

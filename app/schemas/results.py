@@ -5,6 +5,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from app.schemas.common import example
+from app.schemas.portraits import NEAREST, WORDS, CategoryWords, Cut, Nearest
 from app.schemas.topics import TopicWeight
 
 DRAW: dict[str, Any] = {
@@ -64,15 +65,28 @@ class CategoryOut(BaseModel):
     """A category of the answer."""
 
     category: int
+    id: str | None = Field(
+        description="A short id that stays: for a known category it follows from the name alone, and a new one keeps "
+        "it when the job is extended, as long as it has about the same documents. Null for jobs from before there were "
+        "ids, as `size_interval_90`, `words` and `nearest` are; and for a category of a cut that the answer has not."
+    )
     name: str
     known: bool
     documents: int = Field(description="Unlabeled documents that were assigned to it.")
+    size_interval_90: tuple[int, int] | None = Field(
+        description="How many unlabeled documents are of it, with 90 % probability, by the probabilities of the answer."
+    )
     labeled: int
     share: float
     top_words: list[TopWord]
+    words: CategoryWords | None
+    nearest: Nearest | None
     stability: float | None = Field(description=STABILITY)
     topics: list[TopicWeight] | None = Field(
         description="Up to ten that it mostly consists of, heaviest first; null if the job's model has no topics."
+    )
+    origin: list[int] | None = Field(
+        description="In a cut: the answer's categories that this one is, joins, or is a part of. Otherwise null."
     )
 
 
@@ -176,25 +190,35 @@ class CategoriesOut(BaseModel):
         categories=[
             {
                 "category": 0,
+                "id": "c-4rv0dt",
                 "name": "astronomy",
                 "known": True,
                 "documents": 118,
+                "size_interval_90": [104, 132],
                 "labeled": 80,
                 "share": 118 / 1519,
                 "top_words": [{"word": "galaxy", "documents": 61}],
+                "words": WORDS,
+                "nearest": NEAREST,
                 "stability": 0.97,
                 "topics": [{"topic": 2, "weight": 0.44}, {"topic": 9, "weight": 0.07}],
+                "origin": None,
             },
             {
                 "category": 6,
-                "name": "new 1",
+                "id": "c-7q3kx9",
+                "name": "new 1: plasma, electron, laser",
                 "known": False,
                 "documents": 203,
+                "size_interval_90": [181, 225],
                 "labeled": 0,
                 "share": 203 / 1519,
                 "top_words": [{"word": "plasma", "documents": 177}],
+                "words": WORDS,
+                "nearest": NEAREST,
                 "stability": 0.97,
                 "topics": [{"topic": 0, "weight": 0.38}],
+                "origin": None,
             },
         ],
         n_new=POSTERIOR,
@@ -202,6 +226,7 @@ class CategoriesOut(BaseModel):
         diagnostics=DIAGNOSTICS,
         calibration=CALIBRATION,
         best_chain=None,
+        cut=None,
     )
 
     summary: str = Field(
@@ -216,6 +241,9 @@ class CategoriesOut(BaseModel):
     best_chain: int | None = Field(
         description="The chain that categories and documents come from, the one with the highest mean log joint; null "
         "for a calibrated job, which pools all chains."
+    )
+    cut: Cut | None = Field(
+        description="What is lost by the number of new categories that the request wanted; null if it named none."
     )
 
 
@@ -233,6 +261,13 @@ class LikelyCategory(BaseModel):
     category: int
     name: str
     probability: float
+
+
+class EvidenceWord(BaseModel):
+    """A word of a document."""
+
+    word: str
+    weight: float = Field(description="By how much it speaks for the category and against the runner-up, in nats.")
 
 
 class DocumentOut(BaseModel):
@@ -256,6 +291,12 @@ class DocumentOut(BaseModel):
         description="The probability is below the threshold for known or for new categories, or there is no category."
     )
     runner_up: RunnerUp | None = Field(description="The second choice, never more probable than the first.")
+    likely: list[LikelyCategory] = Field(
+        description="The category, the runner-up, and others of 1 % or more; none is more probable than the one before."
+    )
+    evidence: list[EvidenceWord] | None = Field(
+        description="The words that speak for the category, the strongest first; null unless the request asks for them."
+    )
     reason: str | None
     stability: float | None = Field(description=STABILITY)
     copy_of: str | None = Field(
@@ -275,13 +316,18 @@ class DocumentPage(BaseModel):
                 "key": "paper-812",
                 "text": "Tokamak plasmas near the density limit",
                 "category": 6,
-                "name": "new 1",
+                "name": "new 1: plasma, electron, laser",
                 "known": False,
                 "probability": 0.93,
                 "known_probability": 0.06,
                 "category_probability": 0.93 / (1 - 0.06),
                 "unsure": False,
                 "runner_up": {"category": 2, "name": "optics", "probability": 0.05},
+                "likely": [
+                    {"category": 6, "name": "new 1: plasma, electron, laser", "probability": 0.93},
+                    {"category": 2, "name": "optics", "probability": 0.05},
+                ],
+                "evidence": [{"word": "plasmas", "weight": 2.2}],
                 "reason": None,
                 "stability": 0.95,
                 "copy_of": "paper-44",
@@ -299,6 +345,8 @@ class DocumentPage(BaseModel):
                 "category_probability": None,
                 "unsure": True,
                 "runner_up": None,
+                "likely": [],
+                "evidence": [],
                 "reason": "no word is left after applying the text options",
                 "stability": None,
                 "copy_of": None,

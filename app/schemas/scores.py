@@ -153,14 +153,21 @@ class ScoreOut(BaseModel):
             }
         ],
         new_categories=[
-            {"category": 6, "name": "new 1", "documents": 203, "stands_for": "plasma", "right": 190, "gold": 210}
+            {
+                "category": 6,
+                "name": "new 1: plasma, electron, laser",
+                "documents": 203,
+                "stands_for": "plasma",
+                "right": 190,
+                "gold": 210,
+            }
         ],
         confusion=[
             {
                 "label": "plasma",
                 "label_known": False,
                 "category": 6,
-                "name": "new 1",
+                "name": "new 1: plasma, electron, laser",
                 "known": False,
                 "documents": 190,
             }

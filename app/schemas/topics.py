@@ -45,7 +45,7 @@ class TopicsOut(BaseModel):
                 "topic": 0,
                 "share": 0.061,
                 "top_words": [{"word": "plasma", "probability": 0.043}, {"word": "tokamak", "probability": 0.018}],
-                "categories": [{"category": 6, "name": "new 1", "weight": 0.38}],
+                "categories": [{"category": 6, "name": "new 1: plasma, electron, laser", "weight": 0.38}],
             }
         ]
     )

@@ -4,15 +4,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array, csc_array
 
 from sampler.answers.others import MATTERS, N_OTHERS, no_others
 from sampler.answers.tally import Tally
+from sampler.answers.words import group_words, relevant_words, word_counts
 from sampler.copies import Texts
 from sampler.corpus import NO_CATEGORY, UNLABELED, Array, Corpus
 from sampler.numerics.threads import Threads
-
-RELEVANCE = 0.6  # weight of a word's probability against its lift (Sievert and Shirley 2014)
 
 
 class Consensus(NamedTuple):
@@ -128,26 +126,8 @@ def category_words(
 ) -> list[list[tuple[int, int]]]:
     """For each category up to `n` words with the number of its documents that hold them, best first.
 
-    Words are ranked by relevance, RELEVANCE log p(w | k) + (1 - RELEVANCE) log p(w | k) / p(w), over
-    the documents that the category answers for, labeled ones too; words of one document in a category of
-    several are left out. Without threads nothing interrupts it.
+    They are those of the documents that the category answers for, labeled ones too, see `relevant_words`. Without
+    threads nothing interrupts it.
     """
-    threads = threads or Threads()
-    document = np.repeat(np.arange(corpus.n_documents), corpus.lengths)
-    tokens = np.bincount(corpus.words, minlength=corpus.n_words)
-    ones = np.ones(corpus.n_tokens, np.int64)
-    shape = (corpus.n_documents, corpus.n_words)
-    counts = coo_array((ones, (document, corpus.words)), shape=shape).tocsr()
-    ranked = []
-    for category in range(consensus.n_categories):
-        threads.check()
-        rows = csc_array(counts[np.flatnonzero(consensus.category == category)])
-        in_category = np.asarray(rows.sum(axis=0)).ravel()
-        holders = np.diff(rows.indptr)
-        words = np.flatnonzero(holders >= min(2, max(rows.shape[0], 1)))
-        log_share = np.log(in_category[words] / max(in_category.sum(), 1))
-        log_lift = log_share - np.log(tokens[words] / corpus.n_tokens)
-        relevance = RELEVANCE * log_share + (1.0 - RELEVANCE) * log_lift
-        best = words[np.lexsort((words, -relevance))][:n]
-        ranked.append([(int(word), int(holders[word])) for word in best])
-    return ranked
+    counts = group_words(word_counts(corpus), consensus.category, consensus.n_categories, threads)
+    return list(relevant_words(counts, n, threads))

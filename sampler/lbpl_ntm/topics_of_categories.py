@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from sampler.answers.consensus import RELEVANCE
+from sampler.answers.words import RELEVANCE
 from sampler.corpus import NO_CATEGORY, Array, Corpus
 from sampler.hyperparameters import Hyperparameters
 from sampler.lbpl_ntm import chain

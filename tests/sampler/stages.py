@@ -12,7 +12,10 @@ import numpy as np
 from sampler.answers import consensus
 from sampler.answers.consensus import Consensus
 from sampler.answers.others import no_others
+from sampler.answers.portraits import portraits
 from sampler.answers.tally import Tally, no_tally
+from sampler.answers.tree import tree_of
+from sampler.answers.words import group_words, word_counts
 from sampler.calibrated import chain as calibrated_chain
 from sampler.calibrated import checkpoint as calibrated_checkpoint
 from sampler.calibrated import granularity, steps
@@ -29,7 +32,7 @@ from sampler.calibrated.refinement import refine
 from sampler.calibrated.settings import all_settings
 from sampler.calibrated.sides import NEW_SIDE
 from sampler.calibrated.steps import Arrays, Calibration
-from sampler.corpus import UNLABELED, Array, Corpus, fingerprint
+from sampler.corpus import NO_CATEGORY, UNLABELED, Array, Corpus, fingerprint
 from sampler.hyperparameters import CalibratedHyperparameters, Hyperparameters
 from sampler.lbpl_ntm import chain, topics_of_categories
 from sampler.lbpl_ntm.assignments import recount
@@ -260,17 +263,24 @@ def answers_at_random(size: Size) -> Array:
     return np.where(corpus.labels == UNLABELED, new, corpus.labels).astype(np.int32)
 
 
+def tallies_at_random(size: Size, rng: np.random.Generator) -> list[Tally]:
+    """Of each chain: every unlabeled document is in four categories."""
+    free = np.flatnonzero(corpus_of(size).labels == UNLABELED).astype(np.int32)
+    found = []
+    for _ in range(size.n_chains):
+        identity = np.stack([rng.integers(k * size.n_known, (k + 1) * size.n_known, free.size) for k in range(4)])
+        hits = np.tile(np.array([4, 3, 2, 1], np.int32), free.size)
+        found.append(Tally(N_DRAWS, np.repeat(free, 4), identity.T.ravel(), hits))
+    return found
+
+
 def conclude(size: Size) -> Work:
     """Pool the chains, refine, judge."""
     corpus, found, rng = corpus_of(size), calibration_of(size), np.random.default_rng(98)
-    free = np.flatnonzero(corpus.labels == UNLABELED).astype(np.int32)
-    states = []
-    for _ in range(size.n_chains):
-        identity = np.stack([rng.integers(k * size.n_known, (k + 1) * size.n_known, free.size) for k in range(4)])
-        tally = Tally(
-            N_DRAWS, np.repeat(free, 4), identity.T.ravel(), np.tile(np.array([4, 3, 2, 1], np.int32), free.size)
-        )
-        states.append(CalibratedState("", 1, 0, N_DRAWS, 4 * size.n_known, tally, "0", {}, {}))
+    states = [
+        CalibratedState("", 1, 0, N_DRAWS, 4 * size.n_known, tally, "0", {}, {})
+        for tally in tallies_at_random(size, rng)
+    ]
     traces = {name: rng.random((size.n_chains, N_DRAWS)) for name in ("n_categories", "n_new")}
     return lambda threads: conclude_chains(corpus, size.calibrated, found, states, traces, threads)
 
@@ -302,6 +312,26 @@ def name_categories(size: Size) -> Work:
     return lambda threads: [consensus.category_words(corpus, answers, 5, threads) for _ in range(size.n_chains)]
 
 
+def portray_categories(size: Size) -> Work:
+    corpus, category = corpus_of(size), answers_at_random(size)
+    nobody, sure = np.full(category.size, NO_CATEGORY), np.full(category.size, 0.9)
+    answers = Consensus(2 * size.n_known, category, sure, nobody, np.full(category.size, np.nan), sure)
+    counts, weight = word_counts(corpus), np.ones(category.size, np.int64)
+
+    def work(threads: Threads) -> object:
+        words = group_words(counts, category, answers.n_categories, threads)
+        return portraits(counts, words, corpus.labels, answers, weight, threads)
+
+    return work
+
+
+def grow_tree(size: Size) -> Work:
+    category, rng = answers_at_random(size), np.random.default_rng(96)
+    tallies, weight = tallies_at_random(size, rng), np.ones(category.size, np.int64)
+    atoms = [rng.integers(size.n_known, size=category.size)]
+    return lambda threads: tree_of(category, size.n_known, weight, tallies, atoms, threads)
+
+
 def power_test(size: Size) -> Work:
     runs = atom_runs(size)
     return lambda threads: power_step(prepared(size), runs, 1, threads)
@@ -326,5 +356,7 @@ STAGES: dict[str, Callable[[Size], Work]] = {
     "topics": learn_topics,
     "words of topics": name_topics,
     "words of categories": name_categories,
+    "portraits of categories": portray_categories,
+    "the tree over new categories": grow_tree,
     "a power test": power_test,
 }

@@ -48,7 +48,7 @@ def test_a_calibrated_job_finds_the_known_categories_and_the_new_one(
     assert jobs.job(database, job_id).status == "succeeded"
 
     found = jobs.outcome(database, job_id)
-    names = {category["category"]: category["name"] for category in found["categories"]}
+    names = {category["category"]: category["name"].partition(":")[0] for category in found["categories"]}
     answers = dict(found["answers"])
     assert (answers["blank"]["category"], answers["blank"]["reason"]) == (None, results.NO_WORD)
     assert answers.pop("blank")["stability"] is None

@@ -10,7 +10,7 @@ from app.core.db import Database
 from app.core.settings import Settings
 from app.core.tables import Corpus
 from tests.worker import jobs
-from worker import conclude, models, results
+from worker import models, portraits, results
 
 
 def test_a_job_gives_every_unlabeled_document_a_category_or_the_reason_why_not(
@@ -38,16 +38,16 @@ def test_a_job_gives_every_unlabeled_document_a_category_or_the_reason_why_not(
         "others": None,
         "leaf": None,
     }
-    names = {category["category"]: category["name"] for category in found["categories"]}
+    names = {category["category"]: category["name"].partition(":")[0] for category in found["categories"]}
     subjects = {key: names[answer["category"]] for key, answer in answers.items()}
     assert {name for key, name in subjects.items() if key.startswith("fruit")} == {"fruit"}
     assert {name for key, name in subjects.items() if key.startswith("metal")} == {"metal"}
     assert {name for key, name in subjects.items() if key.startswith("river")} == {"new 1"}
-    by_name = {category["name"]: category for category in found["categories"]}
+    by_name = {category["name"].partition(":")[0]: category for category in found["categories"]}
     assert [by_name[name]["n_documents"] for name in ("fruit", "metal", "new 1")] == [10, 10, 20]
     assert [by_name[name]["n_labeled"] for name in ("fruit", "metal", "new 1")] == [10, 10, 0]
     top_words = {word["word"] for word in by_name["new 1"]["top_words"]}
-    assert len(top_words) == conclude.TOP_WORDS and top_words <= set(jobs.SUBJECTS["river"].split())
+    assert len(top_words) == portraits.TOP_WORDS and top_words <= set(jobs.SUBJECTS["river"].split())
 
 
 def test_the_order_of_uploads_does_not_change_an_answer(database: Database, settings: Settings) -> None:

@@ -1,23 +1,26 @@
 """Answers: the category of each unlabeled document, with its text, and which of them a person should see."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Annotated, Any, NamedTuple
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session, aliased
 
-from app.core.errors import JobNotFound, MalformedRequest, ResultsNotReady
+from app.core.errors import JobNotFound, MalformedRequest, ModelDamaged, NoModel, ResultsNotReady
 from app.core.tables import Answer, Category, Document, Job
+from app.frozen.documents import evidence_words
+from app.frozen.models import Categorizer, model_of_job
 from app.http.answer_filters import AskedAnswers, Thresholds
 from app.http.answer_orders import SortBy, cursor_at, place_after, place_of
 from app.http.answer_pages import Asked, is_answered, read_places
-from app.http.dependencies import JobId, Readers, problems
+from app.http.cuts import Cut, InCut, find_cut
+from app.http.dependencies import JobId, Readers, open_models, problems
 from app.http.long_answers import written
 from app.http.pages import PAGE, Cursor, Limit, fitting
 from app.http.routers.results import categories_of, find_concluded_job
 from app.http.searches import indexing
-from app.schemas.results import DocumentOut, DocumentPage, RunnerUp
+from app.schemas.results import DocumentOut, DocumentPage, EvidenceWord, LikelyCategory, RunnerUp
 
 router = APIRouter(prefix="/v1/jobs/{job_id}", tags=["results"])
 
@@ -30,6 +33,7 @@ class AnswerRow(NamedTuple):
     fields: dict[str, Any] | None
     erased: bool
     n_characters: int
+    is_counts: bool
     original: str | None
 
 
@@ -38,13 +42,17 @@ class AnswerRow(NamedTuple):
     operation_id="get_documents",
     summary="Read the documents' categories",
     response_model=DocumentPage,
-    responses=problems(JobNotFound, ResultsNotReady, MalformedRequest),
+    responses=problems(JobNotFound, ResultsNotReady, NoModel, ModelDamaged, MalformedRequest),
 )
 def get_documents(
     job_id: JobId,
     readers: Readers,
     request: Request,
     filters: AskedAnswers,
+    categories: InCut = None,
+    evidence: Annotated[
+        bool, Query(description="With the words that speak for each category; a page takes a little longer.")
+    ] = False,
     sort: SortBy = None,
     cursor: Cursor = None,
     limit: Limit = PAGE,
@@ -57,26 +65,30 @@ def get_documents(
     asked = Asked(filters, sort, place_after(cursor, sort), limit + 1)
     with readers.begin() as session:
         job = find_concluded_job(session, job_id)
-        categories = categories_of(session, job)
-        walked = read_places(session, job, categories, asked, indexing(request).wake)
+        own = categories_of(session, job)
+        cut = find_cut(session, job, categories, own)
+        walked = read_places(session, job, own, asked, indexing(request).wake, cut)
         rows = read_rows(session, job, [place.key[-1] for place in walked.places if place.key is not None])
         shown = rows[: fitting([row.n_characters for row in rows], limit)]
         texts = texts_of(session, [row.answer.document_id for row in shown])
+        model = open_models(request).get(session, model_of_job(session, job)) if evidence else None
     following = walked.following
     if shown and len(shown) < len(rows):
         last = shown[-1].answer
         following = place_of(sort, last.probability, last.document_id)
-    by_index: dict[int | None, Category] = {category.category: category for category in categories}
-    documents = [document_out(row, by_index, filters.thresholds, texts) for row in shown]
+    said = Said(own, cut)
+    documents = [
+        document_out(row, said, filters.thresholds, texts.get(row.answer.document_id, ""), model) for row in shown
+    ]
     return written(DocumentPage(documents=documents, next=None if following is None else cursor_at(sort, following)))
 
 
 def read_rows(session: Session, job: Job, document_ids: Sequence[int]) -> list[AnswerRow]:
     """The answers for some documents, in their order."""
     original = aliased(Document)
-    columns = (Document.key, Document.fields, Document.erased, func.length(Document.text), original.key)
+    columns = (Document.key, Document.fields, Document.erased, func.length(Document.text), Document.is_counts)
     query = (
-        select(Answer, *columns)
+        select(Answer, *columns, original.key)
         .join(Document, Document.id == Answer.document_id)
         .outerjoin(original, original.id == Answer.copy_of)
         .where(*is_answered(job, document_ids))
@@ -85,24 +97,41 @@ def read_rows(session: Session, job: Job, document_ids: Sequence[int]) -> list[A
     return [rows[document_id] for document_id in document_ids if document_id in rows]
 
 
+class Said:
+    """Which categories answers speak of: the job's own ones, or those of a cut of its tree."""
+
+    def __init__(self, own: Sequence[Category], cut: Cut | None) -> None:
+        self.own: dict[int | None, Category] = {category.category: category for category in own}
+        self.cut = cut
+
+    def first(self, answer: Answer) -> Category | None:
+        """The category of an answer."""
+        return self.cut.of_document(answer.category, answer.leaf) if self.cut else self.own.get(answer.category)
+
+    def other(self, category: int | None) -> Category | None:
+        """Another category that is named; None if a cut has not all of it in one."""
+        return self.cut.other(category) if self.cut else self.own.get(category)
+
+
 def texts_of(session: Session, document_ids: list[int]) -> dict[int, str]:
     """The texts of documents by their ids."""
     return dict(session.execute(select(Document.id, Document.text).where(Document.id.in_(document_ids))).all())
 
 
 def document_out(
-    row: AnswerRow, categories: Mapping[int | None, Category], thresholds: Thresholds, texts: Mapping[int, str]
+    row: AnswerRow, said: Said, thresholds: Thresholds, text: str, model: Categorizer | None
 ) -> DocumentOut:
-    """A document's answer as HTTP reports it, with its category, the second choice, and the key of its original."""
+    """A document's answer as HTTP reports it; a model tells which words speak for it."""
     answer = row.answer
-    first, second = categories.get(answer.category), categories.get(answer.runner_up)
+    first, second = said.first(answer), said.other(answer.runner_up)
+    second = None if second is first else second  # a cut may join the two
     known = first.known if first else None
     return DocumentOut(
         key=row.key,
-        text=texts.get(answer.document_id, ""),
+        text=text,
         fields=row.fields or {},
         erased=row.erased,
-        category=answer.category,
+        category=first.category if first else None,
         name=first.name if first else None,
         known=known,
         probability=answer.probability,
@@ -110,6 +139,8 @@ def document_out(
         category_probability=category_probability(answer, first),
         unsure=thresholds.is_unsure(answer.probability, known),
         runner_up=runner_up(answer, second),
+        likely=likely(answer, first, said),
+        evidence=None if model is None else evidence_in(row, text, model),
         reason=answer.reason,
         stability=answer.stability,
         copy_of=row.original,
@@ -125,6 +156,31 @@ def category_probability(answer: Answer, category: Category | None) -> float | N
         return None
     of_side = answer.known_probability if category.known else 1.0 - answer.known_probability
     return 1.0 if of_side <= answer.probability else answer.probability / of_side
+
+
+def likely(answer: Answer, first: Category | None, said: Said) -> list[LikelyCategory]:
+    """The category of an answer and the others that matter; those that a cut joins are told once."""
+    if first is None or answer.probability is None:
+        return []
+    pairs: list[tuple[Category | None, float | None]] = [(first, answer.probability)]
+    pairs.append((said.other(answer.runner_up), answer.runner_up_probability))
+    pairs += [(said.other(category), probability) for category, probability in answer.others or []]
+    found: dict[int, LikelyCategory] = {}
+    for category, probability in pairs:
+        if category is not None and probability is not None and category.category not in found:
+            found[category.category] = LikelyCategory(
+                category=category.category, name=category.name, probability=probability
+            )
+    return list(found.values())
+
+
+def evidence_in(row: AnswerRow, text: str, model: Categorizer) -> list[EvidenceWord]:
+    """The words of a document that speak for its category, whatever cut is asked for."""
+    answer = row.answer
+    if answer.category is None:
+        return []
+    pairs = evidence_words(model, text, row.is_counts, answer.category, answer.runner_up)
+    return [EvidenceWord(word=word, weight=weight) for word, weight in pairs]
 
 
 def runner_up(answer: Answer, second: Category | None) -> RunnerUp | None:

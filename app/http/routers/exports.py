@@ -25,6 +25,7 @@ from app.exports.tables import Table
 from app.exports.workbook import write_workbook
 from app.http.answer_filters import AskedAnswers
 from app.http.answer_pages import exported
+from app.http.cuts import InCut, by_index, find_cut
 from app.http.dependencies import CorpusId, JobId, Readers, ServiceSettings, problems
 from app.http.document_filters import Fields
 from app.http.files import sent
@@ -172,6 +173,7 @@ def export_documents(
     include: Annotated[
         Literal["unlabeled", "all"], Query(description="With `all`, documents that bear a label, too.")
     ] = "unlabeled",
+    categories: InCut = None,
     *,
     filters: AskedAnswers,
     request: Request,
@@ -184,9 +186,10 @@ def export_documents(
     check_asked(format, asked)
     with readers.begin() as session:
         job = find_concluded_job(session, job_id)
-        categories = categories_of(session, job)
-        wanted = exported(session, job, categories, filters, indexing(request).wake, has_labeled=include == "all")
-        documents = JobDocuments(readers, job, categories, wanted)
+        own = categories_of(session, job)
+        cut = find_cut(session, job, categories, own)
+        wanted = exported(session, job, own, filters, indexing(request).wake, has_labeled=include == "all", cut=cut)
+        documents = JobDocuments(readers, job, own, wanted, cut)
     if as_ == "labels" and format in ENDINGS:
         reason = f"as=labels means nothing with format={format}"
         raise MalformedRequest(reason, [{"where": "query.as", "reason": reason}])
@@ -214,11 +217,18 @@ def export_categories(
     settings: ServiceSettings,
     asked: Asked,
     format: Annotated[Tabular, Query(description="Of the file.")] = "csv",
+    categories: InCut = None,
 ) -> Response:
-    """Export the categories, known and new, with their sizes and top words."""
+    """Export the categories, known and new, with their sizes and words."""
     check_asked(format, asked)
     with readers.begin() as session:
-        table = categories_table(job_id, categories_of(session, find_concluded_job(session, job_id)))
+        job = find_concluded_job(session, job_id)
+        own = categories_of(session, job)
+        cut = find_cut(session, job, categories, own)
+        if cut is None:
+            table = categories_table(job_id, own, by_index(own).get)
+        else:
+            table = categories_table(job_id, cut.categories, cut.unchanged)
     return download(table, format, asked, settings)
 
 

@@ -110,7 +110,9 @@ async def import_model(
     request: Request,
     sessions: Sessions,
     settings: ServiceSettings,
-    name: Annotated[str | None, Query(min_length=1, max_length=MAX_NAME, pattern="^[^\\x00]*$")] = None,
+    name: Annotated[
+        str | None, Query(min_length=1, max_length=MAX_NAME, pattern="^[^\\x00]*$", description="For people.")
+    ] = None,
 ) -> Response:
     """Import a model from its file, which is checked as a whole: nothing in it is run."""
     async with received(request, settings) as spooled:

@@ -32,7 +32,7 @@ from app.frozen import answers, drift
 from app.frozen.answers import Asked
 from app.frozen.documents import Thresholds
 from app.frozen.models import Categorizer, OpenModels, find_model, model_of_job
-from app.http.dependencies import JobId, ModelId, Readers, ServiceSettings, Sessions, problems
+from app.http.dependencies import JobId, ModelId, Readers, ServiceSettings, Sessions, open_models, problems
 from app.http.files import file_body, look_at, received, room_for_files, sent, with_form
 from app.http.long_answers import written
 from app.http.routers.results import find_concluded_job
@@ -127,7 +127,7 @@ async def answered(
     choices: NewDocumentChoices,
 ) -> Response:
     """The answer to a request that brings new documents."""
-    models: OpenModels = request.app.state.open_models
+    models = open_models(request)
     row, model = await intake.patiently(partial(open_model, find, readers, models))
     async with received(request, settings) as spooled:
         choices = with_form(choices, spooled)
@@ -225,7 +225,7 @@ def drift_of(
     find: Callable[[Session], FrozenModel], request: Request, readers: sessionmaker[Session], since: date | None
 ) -> DriftOut:
     """The days of a model."""
-    models: OpenModels = request.app.state.open_models
+    models = open_models(request)
     first = None if since is None else (since - EPOCH).days
     with readers.begin() as session:
         row = find(session)

@@ -11,6 +11,8 @@ from sqlalchemy.orm import Session
 from app.core import lifecycle
 from app.core.errors import JobNotFound, MalformedRequest, ResultsNotReady
 from app.core.tables import Category, Draw, Job, Summary
+from app.http.category_answers import category_out
+from app.http.cuts import InCut, by_index, find_cut
 from app.http.dependencies import JobId, Readers, problems
 from app.http.long_answers import written
 from app.http.new_categories import new_categories, posterior, summary
@@ -19,7 +21,6 @@ from app.schemas.common import MAX_INTEGER
 from app.schemas.results import (
     CalibrationOut,
     CategoriesOut,
-    CategoryOut,
     DiagnosticsOut,
     DrawOut,
     TracePage,
@@ -73,28 +74,36 @@ def get_trace(
     operation_id="get_categories",
     summary="Read the categories",
     response_model=CategoriesOut,
-    responses=problems(JobNotFound, ResultsNotReady),
+    responses=problems(JobNotFound, ResultsNotReady, MalformedRequest),
 )
-def get_categories(job_id: JobId, readers: Readers) -> Response:
+def get_categories(job_id: JobId, readers: Readers, categories: InCut = None) -> Response:
     """Read the number of new categories, also in a sentence, all categories, and what the number rests on."""
     with readers.begin() as session:
         job = find_concluded_job(session, job_id)
         stored = session.get_one(Summary, (job_id, job.edition))
-        categories = categories_of(session, job)
+        own = categories_of(session, job)
+        cut = find_cut(session, job, categories, own)
     diagnostics = told(DiagnosticsOut, stored, "diagnostics")
     n_new = posterior(stored.data["n_new"])
-    n_known = sum(category.known for category in categories)
-    found = new_categories(n_known, len(categories) - n_known, n_new)
+    n_known = sum(category.known for category in own)
+    found = new_categories(n_known, len(own) - n_known, n_new)
+    named = by_index(own)
+    shown = (
+        [category_out(category, named.get) for category in own]
+        if cut is None
+        else [category_out(group.category, cut.unchanged, group.origin) for group in cut.groups]
+    )
     return written(
         CategoriesOut(
             summary=summary(n_known, found, diagnostics),
             new_categories=found,
-            categories=[category_out(category) for category in categories],
+            categories=shown,
             n_new=n_new,
             n_new_with_documents=posterior(stored.data["n_new_with_documents"]),
             diagnostics=diagnostics,
             calibration=told(CalibrationOut, stored, "calibration"),
             best_chain=stored.best_chain,
+            cut=None if cut is None else cut.told(),
         )
     )
 
@@ -119,18 +128,3 @@ def find_concluded_job(session: Session, job_id: str) -> Job:
     if job.edition == 0:
         raise ResultsNotReady(f"job {job_id} is {job.status}; results are available once it has succeeded")
     return job
-
-
-def category_out(category: Category) -> CategoryOut:
-    """A category as HTTP reports it."""
-    return CategoryOut(
-        category=category.category,
-        name=category.name,
-        known=category.known,
-        documents=category.n_documents,
-        labeled=category.n_labeled,
-        share=category.share,
-        top_words=category.top_words,
-        stability=category.stability,
-        topics=category.topics,
-    )

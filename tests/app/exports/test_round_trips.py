@@ -95,7 +95,7 @@ def answers(client: TestClient, job: str, query: str = "") -> list[dict[str, Any
         second = each["runner_up"] or {"name": None, "probability": None}
         each |= {"label": None, "category": each["name"]}
         each |= {"runner_up": second["name"], "runner_up_probability": second["probability"]}
-        del each["name"], each["erased"], each["unsure"]
+        del each["name"], each["erased"], each["unsure"], each["likely"], each["evidence"]
     return list(found)
 
 

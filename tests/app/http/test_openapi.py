@@ -60,8 +60,20 @@ OPERATIONS = {
     "pause_job": ("post", "/v1/jobs/{job_id}/pause"),
     "resume_job": ("post", "/v1/jobs/{job_id}/resume"),
     "extend_job": ("post", "/v1/jobs/{job_id}/extend"),
+    "categorize": ("post", "/v1/jobs/{job_id}/categorize"),
+    "get_drift": ("get", "/v1/jobs/{job_id}/drift"),
+    "export_model": ("get", "/v1/jobs/{job_id}/model"),
+    "import_model": ("post", "/v1/models"),
+    "list_models": ("get", "/v1/models"),
+    "get_model": ("get", "/v1/models/{model_id}"),
+    "delete_model": ("delete", "/v1/models/{model_id}"),
+    "export_imported_model": ("get", "/v1/models/{model_id}/file"),
+    "categorize_by_model": ("post", "/v1/models/{model_id}/categorize"),
+    "get_drift_of_model": ("get", "/v1/models/{model_id}/drift"),
     "get_trace": ("get", "/v1/jobs/{job_id}/trace"),
     "get_categories": ("get", "/v1/jobs/{job_id}/categories"),
+    "get_category": ("get", "/v1/jobs/{job_id}/categories/{category}"),
+    "get_tree": ("get", "/v1/jobs/{job_id}/tree"),
     "get_documents": ("get", "/v1/jobs/{job_id}/documents"),
     "score_job": ("post", "/v1/jobs/{job_id}/score"),
     "get_groups": ("get", "/v1/jobs/{job_id}/groups"),
@@ -324,7 +336,9 @@ def test_the_numbers_of_the_examples_could_be_those_of_one_job(client: TestClien
         if category["known"]:
             assert category["name"] == corpus["categories"][category["category"]]["name"]
         else:
-            assert category["name"] == f"new {category['category'] - len(corpus['categories']) + 1}"
+            assert category["name"].startswith(f"new {category['category'] - len(corpus['categories']) + 1}: ")
+        low, high = category["size_interval_90"]
+        assert low <= category["documents"] <= high
     n_known = len(corpus["categories"])
     found_new = NewCategoriesOut(**found["new_categories"])
     assert list(found_new.interval_90) == found["n_new"]["interval_90"]

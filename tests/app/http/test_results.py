@@ -66,6 +66,7 @@ def test_the_answer_begins_with_one_number_of_new_categories_in_a_sentence(clien
         "diagnostics",
         "calibration",
         "best_chain",
+        "cut",
     ]
     assert answer["new_categories"] == {"number": 1, "interval_90": [1, 4]}, "the posterior alone says 3 to 4"
     assert answer["summary"] == "1 known category and 1 new one; with 90 % probability there are 1 to 4 new ones."
@@ -115,6 +116,11 @@ def test_each_unlabeled_document_is_answered_once_in_order(client: TestClient, j
         "category_probability": 0.75 / 0.9,
         "unsure": False,
         "runner_up": {"category": 1, "name": "new-1", "probability": 0.25},
+        "likely": [
+            {"category": 0, "name": "physics", "probability": 0.75},
+            {"category": 1, "name": "new-1", "probability": 0.25},
+        ],
+        "evidence": None,
         "reason": None,
         "stability": None,
         "copy_of": None,
@@ -132,6 +138,8 @@ def test_each_unlabeled_document_is_answered_once_in_order(client: TestClient, j
         "category_probability": None,
         "unsure": True,
         "runner_up": None,
+        "likely": [],
+        "evidence": None,
         "reason": "no word is left after the text options",
         "stability": None,
         "copy_of": None,

@@ -16,17 +16,21 @@ from app.core.tables import (
     Audit,
     Base,
     CalibrationStep,
+    CategorizedDay,
     Checkpoint,
     Corpus,
     Document,
     EncodingPart,
+    FrozenModel,
     Job,
     JobTag,
+    ModelPart,
     PowerStep,
     SideRun,
     TextBatch,
     TextIndex,
     Topic,
+    TreeNode,
 )
 from app.http.main import create_app
 from app.uploads import removal
@@ -62,6 +66,10 @@ def fill(database: Database) -> str:
                 TextBatch(corpus_id=CORPUS, version=1, n_texts=0, n_copies=0, digests=b""),
                 TextIndex(corpus_id=CORPUS, document_id=document_id),
                 Topic(job_id=job_id, topic=0, share=1.0, top_words=[]),
+                TreeNode(job_id=job_id, edition=1, node=0, n_documents=1, top_words=[]),
+                FrozenModel(id="model", job_id=job_id, edition=1, n_bytes=9, facts={}),
+                *(ModelPart(model_id="model", number=n, data=b"") for n in range(9)),
+                CategorizedDay(model_id="model", day=1, n_documents=1, n_novel=0, n_without_evidence=0),
                 *(Checkpoint(unit_id=unit_ids[0], n_sweeps=n, data=b"") for n in range(3)),
                 *(EncodingPart(encoding_id=job.encoding_id, number=n, data=b"") for n in range(9)),
             ]
@@ -84,8 +92,8 @@ def counted(database: Database) -> dict[str, int]:
 
 
 OF_JOBS = {
-    "answers", "audits", "calibration_steps", "categories", "checkpoints", "draws", "job_tags", "power_steps",
-    "side_runs", "summaries", "topics", "units",
+    "answers", "audits", "calibration_steps", "categories", "categorized_days", "checkpoints", "draws", "job_tags",
+    "model_parts", "models", "power_steps", "side_runs", "summaries", "topics", "tree_nodes", "units",
 }  # fmt: skip
 LEFT = {"corpora": 1, "documents": 5}  # of the other corpus
 

@@ -1,0 +1,93 @@
+"""Categories as HTTP reports them, with what their portraits say."""
+
+from collections.abc import Callable
+from typing import Any
+
+from sqlalchemy import and_, func, select
+from sqlalchemy.orm import Session, aliased
+
+from app.core.tables import Answer, Category, Document, Job, is_part_of
+from app.schemas.category_detail import PortraitDocument
+from app.schemas.portraits import CategoryWords, Nearest
+from app.schemas.results import CategoryOut, RunnerUp
+
+SHOWN = 500  # characters of a text
+
+Lookup = Callable[[int], Category | None]
+
+
+def category_out(category: Category, named: Lookup, origin: list[int] | None = None) -> CategoryOut:
+    """A category as HTTP reports it. `named` finds the category under which one of the answer's is reported."""
+    return CategoryOut(**category_fields(category, named), origin=origin)
+
+
+def category_fields(category: Category, named: Lookup) -> dict[str, Any]:
+    """The fields of a category; what its portrait would say is null if it has none."""
+    portrait = category.portrait
+    return {
+        "category": category.category,
+        "id": category.short_id,
+        "name": category.name,
+        "known": category.known,
+        "documents": category.n_documents,
+        "size_interval_90": portrait and portrait["size_interval_90"],
+        "labeled": category.n_labeled,
+        "share": category.share,
+        "top_words": category.top_words,
+        "words": portrait
+        and CategoryWords.model_validate({name: portrait[name] for name in ("by_probability", "by_lift")}),
+        "nearest": nearest_out(portrait, named),
+        "stability": category.stability,
+        "topics": category.topics,
+    }
+
+
+def nearest_out(portrait: dict[str, Any] | None, named: Lookup) -> Nearest | None:
+    """The nearest category, unless a cut has it no longer."""
+    if portrait is None or portrait["nearest"] is None:
+        return None
+    other = named(portrait["nearest"]["category"])
+    if other is None:
+        return None
+    return Nearest(**{**portrait["nearest"], "category": other.category, "name": other.name})
+
+
+def portrait_documents(session: Session, job: Job, keys: list[str]) -> list[PortraitDocument]:
+    """The documents with these keys in the job's version of its corpus, in this order; those that are gone left out."""
+    second = aliased(Category)
+    answer = and_(Answer.job_id == job.id, Answer.edition == job.edition, Answer.document_id == Document.id)
+    runner_up = and_(second.job_id == job.id, second.edition == job.edition, second.category == Answer.runner_up)
+    query = (
+        select(
+            Document.key,
+            func.substr(Document.text, 1, SHOWN).label("text"),
+            (func.length(Document.text) > SHOWN).label("shortened"),
+            Document.label,
+            Document.erased,
+            Answer.probability,
+            Answer.runner_up_probability,
+            second.category,
+            second.name,
+        )
+        .outerjoin(Answer, answer)
+        .outerjoin(second, runner_up)
+        .where(Document.corpus_id == job.corpus_id, is_part_of(job.corpus_version), Document.key.in_(keys))
+    )
+    found = {row.key: row for row in session.execute(query)}
+    return [document_out(found[key]) for key in keys if key in found]
+
+
+def document_out(row: Any) -> PortraitDocument:
+    """A document of a portrait as HTTP reports it."""
+    second = None
+    if row.name is not None and row.runner_up_probability is not None:
+        second = RunnerUp(category=row.category, name=row.name, probability=row.runner_up_probability)
+    return PortraitDocument(
+        key=row.key,
+        text=row.text,
+        shortened=bool(row.shortened),
+        label=row.label,
+        probability=row.probability,
+        runner_up=second,
+        erased=row.erased,
+    )

@@ -1,0 +1,106 @@
+"""What HTTP says of a single category, with its documents, and of the tree over the new ones."""
+
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from app.schemas.common import example
+from app.schemas.portraits import NEAREST, WORDS
+from app.schemas.results import CategoryOut, RunnerUp, TopWord
+
+
+class PortraitDocument(BaseModel):
+    """A document that stands for a category, or at its edge."""
+
+    key: str
+    text: str = Field(description="Its first 500 characters. Empty if it has been erased.")
+    shortened: bool = Field(description="The text is longer.")
+    label: str | None
+    probability: float | None = Field(description="Of being of this category; null if it bears a label.")
+    runner_up: RunnerUp | None
+    erased: bool = Field(description="The text of the document has been erased since.")
+
+
+CATEGORY: dict[str, Any] = {
+    "category": 6,
+    "id": "c-7q3kx9",
+    "name": "new 1: plasma, electron, laser",
+    "known": False,
+    "documents": 203,
+    "size_interval_90": [181, 225],
+    "labeled": 0,
+    "share": 203 / 1519,
+    "top_words": [{"word": "plasma", "documents": 177}],
+    "words": WORDS,
+    "nearest": NEAREST,
+    "stability": 0.97,
+    "topics": [{"topic": 0, "weight": 0.38}],
+    "origin": None,
+}
+DOCUMENT: dict[str, Any] = {
+    "key": "paper-812",
+    "text": "Tokamak plasmas near the density limit",
+    "shortened": False,
+    "label": None,
+    "probability": 0.93,
+    "runner_up": {"category": 0, "name": "astronomy", "probability": 0.05},
+    "erased": False,
+}
+
+
+class CategoryDetail(CategoryOut):
+    """A category with documents that show what it is; null for jobs from before they were chosen."""
+
+    model_config = example(**CATEGORY, representative=[DOCUMENT], edge=[])
+
+    representative: list[PortraitDocument] | None = Field(
+        description="Up to five whose words are best predicted by the category's other documents, neither short nor "
+        "very long, the most typical first; no two are nearly the same."
+    )
+    edge: list[PortraitDocument] | None = Field(
+        description="Up to five unlabeled ones whose runner-up is nearly as probable, the closest call first."
+    )
+
+
+class TreeNodeOut(BaseModel):
+    """A node of the tree: a leaf, or what two others make together."""
+
+    node: int
+    parent: int | None = Field(description="Null for the root, the last one.")
+    category: int | None = Field(
+        description="The new category that the node is, or is part of; null if it joins several."
+    )
+    documents: int
+    together: float | None = Field(
+        description="Of two documents, one of each of its two parts, the share of draws that join them, on average; of "
+        "a leaf, of any two of its documents, null if it has only one."
+    )
+    top_words: list[TopWord]
+
+
+class TreeOut(BaseModel):
+    """The tree over the new categories: leaves first, then the others in the order in which they are joined.
+
+    With L leaves, the cut into n categories has joined all nodes below 2 L - n. Empty if there is no new category, and
+    for jobs from before there was a tree.
+    """
+
+    model_config = example(
+        leaves=2,
+        categories=1,
+        nodes=[
+            {
+                "node": node,
+                "parent": None if node == 2 else 2,
+                "category": 6,
+                "documents": (120, 83, 203)[node],
+                "together": (0.97, 0.9, 0.81)[node],
+                "top_words": [{"word": "plasma", "documents": (110, 67, 177)[node]}],
+            }
+            for node in range(3)
+        ],
+    )
+
+    leaves: int
+    categories: int = Field(description="New categories of the answer.")
+    nodes: list[TreeNodeOut]

@@ -1,0 +1,145 @@
+"""Portraits of a job's categories and the tree over the new ones: found in arrays, and as what rows hold."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from app.core.tables import Document, Job
+from sampler.answers.consensus import Consensus, consensus_of_documents
+from sampler.answers.portraits import Portrait, portraits
+from sampler.answers.tally import Tally
+from sampler.answers.tree import NO_PARENT, Tree, tree_of
+from sampler.answers.words import RankedWord, group_words, joined, relevant_words, word_counts
+from sampler.copies import Texts
+from sampler.corpus import NO_CATEGORY, UNLABELED, Array
+from sampler.numerics.threads import Threads
+from worker import short_ids
+from worker.store import BATCH, Names, Rows, Stored
+
+TOP_WORDS = 10
+NODE_WORDS = 10  # of a node of the tree: enough to be named after
+
+
+class Described(NamedTuple):
+    """What is told of categories beside their sizes."""
+
+    words: list[list[tuple[int, int]]]  # best ones of each category, with the number of its documents that hold them
+    portraits: list[Portrait]  # documents in it are texts
+    tree: Tree  # over texts
+    node_words: list[list[tuple[int, int]]]  # of each node of the tree
+
+
+class Identified(NamedTuple):
+    """What categories are called, and the keys of the documents in their portraits."""
+
+    names: list[str]
+    short_ids: list[str]
+    keys: dict[int, str]  # of texts: the key of the document that stands for each
+
+
+def describe(
+    texts: Texts, consensus: Consensus, tallies: Sequence[Tally], finer: Sequence[Array], threads: Threads
+) -> Described:  # fmt: skip
+    """What is told of the categories of an answer, by the words of its texts and by the draws of its chains."""
+    corpus = texts.corpus
+    weight = np.bincount(texts.text_of[texts.labels == UNLABELED], minlength=corpus.n_documents)
+    counts = word_counts(corpus)
+    of_categories = group_words(counts, consensus.category, consensus.n_categories, threads)
+    tree = tree_of(consensus.category, corpus.n_known, weight, tallies, finer, threads)
+    of_nodes = joined(group_words(counts, tree.leaf, tree.n_leaves, threads), tree.members)
+    return Described(
+        list(relevant_words(of_categories, TOP_WORDS, threads)),
+        portraits(counts, of_categories, corpus.labels, consensus, weight, threads),
+        tree,
+        list(relevant_words(of_nodes, NODE_WORDS, threads)),
+    )
+
+
+def identify(
+    session: Session, job: Job, stored: Stored, names: Names, consensus: Consensus, described: Described
+) -> Identified:  # fmt: skip
+    """The names and ids of the categories; new ones keep the ids that they have in the job's present results."""
+    texts = stored.texts
+    shown = [text for each in described.portraits for text in (*each.representative.tolist(), *each.edge.tolist())]
+    keys = keys_of(session, stored, consensus, shown)
+    is_free = texts.labels == UNLABELED
+    of_documents = consensus_of_documents(consensus, texts).category[is_free]
+    n_known = len(names.categories)
+    inherited = short_ids.inherited_ids(session, job, stored.document_ids[is_free], of_documents, n_known)
+    representative = [[keys[text] for text in each.representative.tolist()] for each in described.portraits[n_known:]]
+    return Identified(
+        names.of_categories(described.words), short_ids.of_categories(names.categories, representative, inherited), keys
+    )
+
+
+def keys_of(session: Session, stored: Stored, consensus: Consensus, shown: Iterable[int]) -> dict[int, str]:
+    """For some texts the key of a document: the first that has the category of its text."""
+    texts = stored.texts
+    of_documents = consensus_of_documents(consensus, texts).category
+    document_of = texts.first.copy()
+    alike = np.flatnonzero(of_documents == consensus.category[texts.text_of])[::-1]
+    document_of[texts.text_of[alike]] = alike  # what is written last stays: the first document
+    ids = {int(stored.document_ids[document_of[text]]): text for text in shown}
+    found: dict[int, str] = {}
+    rest = iter(ids)
+    while batch := list(islice(rest, BATCH)):
+        rows = session.execute(select(Document.id, Document.key).where(Document.id.in_(batch)))
+        found.update((ids[document_id], key) for document_id, key in rows)
+    return found
+
+
+def portrait_row(portrait: Portrait, vocabulary: Sequence[str], keys: dict[int, str]) -> dict[str, Any]:
+    """A portrait as JSON, with words as texts and documents by their keys."""
+    nearest = portrait.nearest
+    return {
+        "size_interval_90": list(portrait.size_interval),
+        "by_probability": ranked_rows(portrait.by_probability, vocabulary),
+        "by_lift": ranked_rows(portrait.by_lift, vocabulary),
+        "representative": [keys[text] for text in portrait.representative.tolist()],
+        "edge": [keys[text] for text in portrait.edge.tolist()],
+        "nearest": nearest
+        and {
+            "category": nearest.category,
+            "distance": nearest.distance,
+            "words": telling_rows(nearest.own_words, vocabulary),
+            "its_words": telling_rows(nearest.its_words, vocabulary),
+        },
+    }
+
+
+def ranked_rows(words: Iterable[RankedWord], vocabulary: Sequence[str]) -> list[dict[str, Any]]:
+    """Words of a category as JSON."""
+    return [{"word": vocabulary[each.word], "share": each.share, "lift": each.lift} for each in words]
+
+
+def telling_rows(words: Iterable[tuple[int, float, float]], vocabulary: Sequence[str]) -> list[dict[str, Any]]:
+    """Words that tell two categories apart, as JSON."""
+    return [{"word": vocabulary[word], "share": share, "other_share": other} for word, share, other in words]
+
+
+def tree_rows(job: Job, described: Described, vocabulary: Sequence[str]) -> Iterator[Rows]:
+    """Batches of rows of `tree_nodes`."""
+    tree = described.tree
+    rows = (
+        {
+            "job_id": job.id,
+            "node": node,
+            "parent": none_if(NO_PARENT, tree.parent[node]),
+            "category": none_if(NO_CATEGORY, tree.category[node]),
+            "n_documents": int(tree.n_documents[node]),
+            "together": None if np.isnan(tree.together[node]) else float(tree.together[node]),
+            "top_words": [{"word": vocabulary[word], "documents": n} for word, n in words],
+        }
+        for node, words in enumerate(described.node_words)
+    )
+    while batch := list(islice(rows, BATCH)):
+        yield batch
+
+
+def none_if(nothing: int, value: Any) -> int | None:
+    """An array's entry as JSON has it."""
+    return None if value == nothing else int(value)
