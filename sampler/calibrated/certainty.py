@@ -55,9 +55,8 @@ def nearness(numbers: Array, answer: int) -> float:
 
 def sharpened(mean: float) -> float:
     """The mean with its odds to the power of SHARPNESS, which leaves AS_IT_IS, 0 and 1 as they are."""
-    right = mean**SHARPNESS * (1.0 - AS_IT_IS) ** (SHARPNESS - 1.0)
-    wrong = (1.0 - mean) ** SHARPNESS * AS_IT_IS ** (SHARPNESS - 1.0)
-    return right / (right + wrong)
+    odds = np.array([mean, 1.0 - mean]) ** SHARPNESS * np.array([1.0 - AS_IT_IS, AS_IT_IS]) ** (SHARPNESS - 1.0)
+    return float(odds[0] / odds.sum())
 
 
 def chances_of_new(certainty: float, share: Array, is_new: Array) -> Array:
