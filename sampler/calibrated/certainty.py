@@ -21,7 +21,7 @@ from sampler.answers.pooling import Answers, agreement, pairs_of
 from sampler.corpus import NO_CATEGORY, UNLABELED, Array
 from sampler.numerics.threads import Threads
 
-SHARPNESS, AS_IT_IS = 1.25, 0.75  # the power of the odds, and the mean that it leaves as it is
+SHARPNESS, AS_IT_IS = 1.4, 0.75  # the power of the odds, and the mean that it leaves as it is
 DOCUMENT_POWER, LEAST_SHARE = 0.25, 0.05  # of a document's share, which is not taken for less
 
 

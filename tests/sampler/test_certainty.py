@@ -66,7 +66,7 @@ def test_numbers_are_as_near_as_the_smaller_is_to_the_larger() -> None:
 def test_sharpening_raises_odds_to_a_power_and_leaves_three_points() -> None:
     assert [sharpened(mean) for mean in (0.0, 1.0)] == [0.0, 1.0]
     assert sharpened(0.75) == pytest.approx(0.75)
-    odds = (0.9 / 0.1) ** 1.25 * 3**-0.25
+    odds = (0.9 / 0.1) ** 1.4 * 3**-0.4
     assert sharpened(0.9) == pytest.approx(odds / (1 + odds))
     assert sharpened(0.5) < 0.5
 
