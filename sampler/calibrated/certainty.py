@@ -5,7 +5,7 @@ a document, and three things say it, each between 0 and 1:
 
 - the chains: how far they agree about the documents of new categories. Agreement in all would be that on large known
   categories, which every chain has;
-- the labels: new categories are as right as the known ones are when their labels are hidden;
+- the labels: new categories are as right as the known ones are when their labels are hidden, if there are enough;
 - the draws: how near the numbers of new categories that they show are to that of the answer.
 
 Where all three are high, or all low, they say more than their mean: its odds are sharpened. From document to document
@@ -22,6 +22,7 @@ from sampler.corpus import NO_CATEGORY, UNLABELED, Array
 from sampler.numerics.threads import Threads
 
 SHARPNESS, AS_IT_IS = 1.4, 0.75  # the power of the odds, and the mean that it leaves as it is
+LABELS_BEFOREHAND = 8  # of which AS_IT_IS come back: a few labels that all come back say little
 DOCUMENT_POWER, LEAST_SHARE = 0.25, 0.05  # of a document's share, which is not taken for less
 
 
@@ -37,7 +38,9 @@ def certainty_of_new(
     is_new = answered_new(consensus, labels, n_known)
     pairs = pairs_of(agreement([np.where(is_new, chain.category, NO_CATEGORY) for chain in chains], threads))
     agreed = max(float(pairs.mean()), 0.0) if pairs.size else np.nan
-    says = np.array([agreed, blind_share, nearness(n_new, consensus.n_categories - n_known)])
+    n_labels = np.count_nonzero(labels != UNLABELED)
+    come_back = (n_labels * blind_share + LABELS_BEFOREHAND * AS_IT_IS) / (n_labels + LABELS_BEFOREHAND)
+    says = np.array([agreed, come_back, nearness(n_new, consensus.n_categories - n_known)])
     return sharpened(float(np.nanmean(says)))
 
 

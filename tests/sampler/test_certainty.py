@@ -11,50 +11,63 @@ from sampler.corpus import NO_CATEGORY, UNLABELED, Array
 from sampler.numerics.threads import Threads
 
 NAN = float("nan")
-CATEGORY = np.array([0, 0, 0, 1, 1, 2, 2, NO_CATEGORY], np.int32)  # the answer; 1 and 2 are new
+# The answer: 1 and 2 are new, one document has no word, and the last 24 are labeled.
+CATEGORY = np.array([0, 0, 0, 1, 1, 2, 2, NO_CATEGORY] + [0] * 24, np.int32)
+LABELS = np.array([UNLABELED] * 8 + [0] * 24)
+ALL_BACK = (24 + 8 * 0.75) / 32  # what 24 labels that come back say, beside 8 beforehand
 NUMBERS = np.array([[2.0, 2.0], [2.0, 2.0]])  # of new categories, as the draws have them
 
 
 def certainty(
-    chains: list[list[int]], blind_share: float = 1.0, numbers: Array = NUMBERS, labels: Array | None = None
+    chains: list[list[int]], blind_share: float = 1.0, numbers: Array = NUMBERS, labels: Array = LABELS
 ) -> float:
-    """Of the answer with one known category, given what the chains answer."""
-    nothing, nobody = np.full(8, NAN), np.full(8, NO_CATEGORY, np.int32)
+    """Of the answer with one known category, given what the chains answer for the first eight documents."""
+    nothing, nobody = np.full(32, NAN), np.full(32, NO_CATEGORY, np.int32)
     consensus = Consensus(3, CATEGORY, nothing, nobody, nothing, nothing)
-    answered = [Answers(3, np.array(chain), nothing, csr_array((8, 3))) for chain in chains]
+    answered = [Answers(3, np.append(chain, CATEGORY[8:]), nothing, csr_array((32, 3))) for chain in chains]
     with Threads() as threads:
-        given = np.full(8, UNLABELED) if labels is None else labels
-        return certainty_of_new(consensus, given, 1, answered, blind_share, numbers, threads)
+        return certainty_of_new(consensus, labels, 1, answered, blind_share, numbers, threads)
 
 
-def test_new_categories_are_certain_where_chains_labels_and_draws_agree() -> None:
-    assert certainty([CATEGORY.tolist(), CATEGORY.tolist()]) == 1.0
+SAME = CATEGORY[:8].tolist()
+
+
+def test_new_categories_are_as_certain_as_labels_can_say_where_chains_and_draws_agree() -> None:
+    assert certainty([SAME, SAME]) == pytest.approx(sharpened((1.0 + ALL_BACK + 1.0) / 3))
 
 
 def test_chains_need_to_agree_about_the_documents_of_new_categories_alone() -> None:
     """Of documents 3 to 6 the second chain has pairs 3-5 and 4-6: no pair is in both, so Rand's index is below 0."""
     known_differ, new_differ = [1, 2, 0, 1, 1, 2, 2, NO_CATEGORY], [0, 0, 0, 1, 2, 1, 2, NO_CATEGORY]
-    assert certainty([CATEGORY.tolist(), known_differ]) == 1.0
-    assert certainty([CATEGORY.tolist(), new_differ]) == pytest.approx(sharpened((0.0 + 1.0 + 1.0) / 3))
+    assert certainty([SAME, known_differ]) == certainty([SAME, SAME])
+    assert certainty([SAME, new_differ]) == pytest.approx(sharpened((0.0 + ALL_BACK + 1.0) / 3))
 
 
 def test_labeled_documents_do_not_speak_for_new_categories() -> None:
     """Without 4 and 6 the chains have the same groups."""
-    labels, other = np.full(8, UNLABELED), [0, 0, 0, 1, 2, 2, 1, NO_CATEGORY]
-    assert certainty([CATEGORY.tolist(), other], labels=labels) < 1.0
+    labels, other = LABELS.copy(), [0, 0, 0, 1, 2, 2, 1, NO_CATEGORY]
+    assert certainty([SAME, other]) < certainty([SAME, SAME])
     labels[[4, 6]] = 0
-    assert certainty([CATEGORY.tolist(), other], labels=labels) == 1.0
+    assert certainty([SAME, other], labels=labels) == certainty([SAME, SAME], labels=labels)
 
 
 def test_categories_that_do_not_come_back_and_draws_that_differ_make_new_ones_less_certain() -> None:
     numbers = np.array([[1.0, 2.0], [4.0, 2.0]])  # nearness .5, 1, .5, 1
-    found = certainty([CATEGORY.tolist(), CATEGORY.tolist()], 0.6, numbers)
-    assert found == pytest.approx(sharpened((1.0 + 0.6 + 0.75) / 3))
+    expected = sharpened((1.0 + (24 * 0.6 + 8 * 0.75) / 32 + 0.75) / 3)
+    assert certainty([SAME, SAME], 0.6, numbers) == pytest.approx(expected)
+
+
+def test_a_few_labels_that_come_back_say_less_than_many() -> None:
+    few = LABELS.copy()
+    few[10:] = UNLABELED
+    expected = sharpened((1.0 + (2 + 8 * 0.75) / 10 + 1.0) / 3)
+    assert certainty([SAME, SAME], labels=few) == pytest.approx(expected)
+    assert expected < certainty([SAME, SAME])
 
 
 def test_what_is_not_known_does_not_count() -> None:
     """One chain, and no label that could be hidden."""
-    assert certainty([CATEGORY.tolist()], NAN, np.array([[1.0, 2.0]])) == pytest.approx(sharpened(0.75))
+    assert certainty([SAME], NAN, np.array([[1.0, 2.0]])) == pytest.approx(sharpened(0.75))
 
 
 def test_numbers_are_as_near_as_the_smaller_is_to_the_larger() -> None:
