@@ -22,8 +22,8 @@ def certainty(
     chains: list[list[int]], blind_share: float = 1.0, numbers: Array = NUMBERS, labels: Array = LABELS
 ) -> float:
     """Of the answer with one known category, given what the chains answer for the first eight documents."""
-    nothing, nobody = np.full(32, NAN), np.full(32, NO_CATEGORY, np.int32)
-    consensus = Consensus(3, CATEGORY, nothing, nobody, nothing, nothing)
+    nothing = np.full(32, NAN)
+    consensus = Consensus(**{**dict.fromkeys(Consensus._fields, nothing), "n_categories": 3, "category": CATEGORY})
     answered = [Answers(3, np.append(chain, CATEGORY[8:]), nothing, csr_array((32, 3))) for chain in chains]
     with Threads() as threads:
         return certainty_of_new(consensus, labels, 1, answered, blind_share, numbers, threads)
