@@ -30,7 +30,7 @@ from sampler.numerics.streams import Step
 from sampler.numerics.threads import Threads
 
 FIRST_CHAIN_RUN = 1_000  # in the streams, of a chain's own start; those of the calibration come before
-RATE_PRIOR = (1.0, 0.25)  # of the Beta distribution of how surely categories are found, or groups are categories
+RATE_PRIOR = (8.0, 0.25)  # categories that are found, or groups that are categories, and that are not, beforehand
 LEAST_DETECTED = 0.05  # else a draw may be of any size
 
 

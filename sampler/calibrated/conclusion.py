@@ -9,6 +9,7 @@ from sampler.answers import pooling
 from sampler.answers.consensus import Consensus
 from sampler.answers.pooling import Pooled
 from sampler.answers.verdict import Limits, Reason, Verdict, verdict, worst_limit
+from sampler.calibrated.certainty import answered_new, certainty_of_new, chances_of_new
 from sampler.calibrated.chain import CalibratedState
 from sampler.calibrated.refinement import Fits, among_unlabeled, consensus_of_refined, join_starved, refine_with_draws
 from sampler.calibrated.steps import Calibration
@@ -69,6 +70,8 @@ def conclude_chains(
     stability, category_stability = pooling.stability(corpus, consensus, chains, threads)
     pooled = pooled._replace(consensus=consensus, stability=stability, category_stability=category_stability)
     blind_share = calibration.scores.blind_share
+    n_new = traces["n_categories"] - n_known
+    certainty = certainty_of_new(consensus, corpus.labels, n_known, chains, blind_share, n_new, threads)
     probability = refined.probability[:, column]
     doubts, blamed = audit(corpus.labels, bags.is_empty, probability, n_known)
     findings = [
@@ -76,7 +79,7 @@ def conclude_chains(
         *about_what_comes_back(blind_share),
         *about_the_number(traces["n_new"] + n_known),
     ]
-    discounted = discount(pooled, corpus.labels, n_known, blind_share)
+    discounted = discount(pooled, corpus.labels, n_known, certainty)
     return CalibratedConclusion(
         discounted,
         stability,
@@ -130,28 +133,25 @@ def about_labels(labels: Array, n_known: int, joined: Array, blamed: Array) -> I
         )
 
 
-def discount(pooled: Pooled, labels: Array, n_known: int, blind_share: float) -> Consensus:
+def discount(pooled: Pooled, labels: Array, n_known: int, certainty: float) -> Consensus:
     """The answers with their probabilities times the chance that their categories are as the answer has them.
 
-    The regressions take the categories for certain. For a new one the mean is taken of what says how far that is true:
+    The regressions take the categories for certain. Of two sets of one size with Jaccard index J, each shares
+    2 J / (1 + J) with the other; J is the stability of a category, and that of a document.
 
-    - the chains: how far they agree in all, and of two sets of one size with Jaccard index J, each shares
-      2 J / (1 + J) with the other; J is the stability of the category, and that of the document;
-    - the labels: a new category is as right as the known ones are when their labels are hidden.
+    - New categories are as certain as `certainty` has it in the mean, see `certainty.certainty_of_new`, and a document
+      the surer the more it shares.
+    - A known category is by its labels: half of its chance is 1, the rest the shares of category and document.
 
-    A known category is by its labels, so of it the mean of 1 and of the category's share. Labeled texts are certain.
+    Labeled texts are certain.
     """
     consensus, jaccard = pooled.consensus, np.append(pooled.category_stability, np.nan)  # NO_CATEGORY takes the last
-    pairs = pooling.pairs_of(pooled.agreement)
-    all_agree = pairs.mean() if pairs.size else np.nan
     of_document = shared(pooled.stability)
+    of_new = chances_of_new(certainty, of_document, answered_new(consensus, labels, n_known))
 
     def chance(category: Array) -> Array:
-        of_category = shared(jaccard[category])
-        says = np.array([of_category, of_document, np.full(labels.size, all_agree), np.full(labels.size, blind_share)])
-        is_told = ~np.isnan(says)
-        of_new = np.where(is_told, says, 0.0).sum(axis=0) / is_told.sum(axis=0)
-        return np.where(category < n_known, (1.0 + of_category) / 2.0, of_new)
+        of_known = (2.0 + shared(jaccard[category]) + of_document) / 4.0
+        return np.where(category < n_known, of_known, of_new)
 
     probability = consensus.probability * np.where(labels == UNLABELED, chance(consensus.category), 1.0)
     runner_up = np.minimum(consensus.runner_up_probability * chance(consensus.runner_up), probability)

@@ -132,16 +132,16 @@ def rates(found: int, parts: int) -> Scores:
 def test_the_true_number_takes_parts_and_categories_that_are_missed_into_account() -> None:
     """Nine of ten known categories found, and one part besides; eight groups are shown.
 
-    Real ones: 8 E[p], p ~ Beta(10, 1.25), = 7.11. Missed beside r real ones: r E[1 / q - 1], q ~ Beta(10, 1.25), and
-    E[1 / q] = (10.25 / 9). One draw's variance is below 25, so the mean of 4,000 has a standard error below .08.
+    Real ones: 8 E[p], p ~ Beta(17, 1.25), = 7.45. Missed beside r real ones: r E[1 / q - 1], q ~ Beta(17, 1.25), and
+    E[1 / q] = (17.25 / 16). One draw's variance is below 4, so the mean of 4,000 has a standard error below .032.
     """
     numbers = []
     for sweep in range(4_000):
         state: Any = SimpleNamespace(seed=5, chain=0, n_sweeps=sweep, setting=0)
         numbers.append(calibrated_chain.true_number(8, 10, rates(9, 1), state))
-    real = 8 * 10 / 11.25
-    assert np.var(numbers) < 25
-    assert np.mean(numbers) == pytest.approx(real + real * (10.25 / 9 - 1), abs=4 * 0.08)
+    real = 8 * 17 / 18.25
+    assert np.var(numbers) < 4
+    assert np.mean(numbers) == pytest.approx(real + real * (17.25 / 16 - 1), abs=4 * 0.032)
 
 
 def test_no_new_category_is_added_where_none_is_shown() -> None:

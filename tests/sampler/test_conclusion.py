@@ -42,21 +42,18 @@ def pooled_of(
     return Pooled(consensus or answers(), 0, matrix, stability, of_categories, csr_array((4, 3)))
 
 
-def test_probabilities_are_discounted_for_chains_that_differ_and_labels_that_do_not_come_back() -> None:
-    """2 J / (1 + J) of .6, .25 and .5 is .75, .4 and 2 / 3, and 1 where nothing is known."""
+def test_probabilities_are_discounted_for_chains_that_differ_and_categories_that_are_uncertain() -> None:
+    """2 J / (1 + J) of .6 is .75, of .5, .6 and .25 it is 2 / 3, .75 and .4, and 1 where nothing is known.
+
+    New categories are right by .8 in the mean of documents 1 and 2, which share .75 and .4.
+    """
     found = discount(pooled_of([0.6, 0.25, NAN], [0.5, 0.6, 0.25, NAN], 0.9), NOBODY, 1, 0.8)
-    chance = [(1.0 + 0.75) / 2, (0.4 + 0.75 + 0.9 + 0.8) / 4, (1.0 + 0.4 + 0.9 + 0.8) / 4]
+    mean = (0.75**0.25 + 0.4**0.25) / 2
+    chance = [(2 + 0.75 + 2 / 3) / 4, 0.8 * 0.75**0.25 / mean, 0.8 * 0.4**0.25 / mean]
     np.testing.assert_allclose(found.probability, [0.9 * chance[0], 0.8 * chance[1], 0.6 * chance[2], NAN])
-    of_new = (0.4 + 2 / 3 + 0.9 + 0.8) / 4  # category 1, for document 0
-    np.testing.assert_allclose(found.runner_up_probability, [0.05 * of_new, 0.2 * chance[0], NAN, NAN])
-
-
-def test_what_is_not_told_does_not_count() -> None:
-    """One chain, and no label that could be hidden."""
-    category = np.array([0, 1, 2, NO_CATEGORY], np.int32)
-    given = pooled_of([0.6] * 3, [0.25] * 4, None, answers()._replace(category=category))
-    found = discount(given, NOBODY, 0, NAN)
-    np.testing.assert_allclose(found.probability, np.array([0.9, 0.8, 0.6, NAN]) * (0.75 + 0.4) / 2)
+    of_new = 0.8 * (2 / 3) ** 0.25 / mean  # category 1, for document 0
+    of_known = (2 + 0.75 + 0.75) / 4  # category 0, for document 1
+    np.testing.assert_allclose(found.runner_up_probability, [0.05 * of_new, 0.2 * of_known, NAN, NAN])
 
 
 def test_categories_on_which_all_agree_keep_their_probabilities() -> None:
