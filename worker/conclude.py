@@ -62,6 +62,8 @@ def clear_older_results(leg: Leg) -> None:
         while is_left and not leg.leaving():
             with leg.database.sessions.begin() as session:
                 is_left = results.clear_older(session, leg.job.id, results.next_edition(leg.job))
+        with leg.database.sessions.begin() as session:
+            frozen.clear_older(session, leg.job.id, results.next_edition(leg.job))
     except AWAY as error:
         logger.warning("job %s: its older results stay for now: %s", leg.job.id, told(error))
 

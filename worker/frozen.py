@@ -5,7 +5,7 @@ import uuid
 from collections.abc import Iterator
 from typing import Any
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import ColumnElement, delete, insert, select, update
 from sqlalchemy.orm import Session
 
 from app.core.tables import MODEL_PIECE_BYTES, FrozenModel, Job, ModelPart
@@ -47,8 +47,8 @@ def model_id(job: Job) -> str:
 
 
 def begin(session: Session, job: Job, file: bytes, told: dict[str, Any]) -> None:
-    """Make the model's row, without a digest: its parts are to follow. Other ones than the present are taken out."""
-    clear(session, job)
+    """Make the model's row, without a digest: its parts are to follow. What broke off before is taken out."""
+    clear(session, job.id, FrozenModel.edition != job.edition)
     session.execute(
         insert(FrozenModel).values(
             id=model_id(job), job_id=job.id, edition=next_edition(job), n_bytes=len(file), facts=told
@@ -56,11 +56,16 @@ def begin(session: Session, job: Job, file: bytes, told: dict[str, Any]) -> None
     )
 
 
-def clear(session: Session, job: Job) -> None:
-    """Take out models of conclusions that broke off, and of results that nobody reads any more."""
-    others = select(FrozenModel.id).where(FrozenModel.job_id == job.id, FrozenModel.edition != job.edition)
-    session.execute(delete(ModelPart).where(ModelPart.model_id.in_(others)))
-    session.execute(delete(FrozenModel).where(FrozenModel.id.in_(others)))
+def clear_older(session: Session, job_id: str, edition: int) -> None:
+    """Take out the models of older results than these."""
+    clear(session, job_id, FrozenModel.edition < edition)
+
+
+def clear(session: Session, job_id: str, is_unread: ColumnElement[bool]) -> None:
+    """Take out some models of a job."""
+    unread = select(FrozenModel.id).where(FrozenModel.job_id == job_id, is_unread)
+    session.execute(delete(ModelPart).where(ModelPart.model_id.in_(unread)))
+    session.execute(delete(FrozenModel).where(FrozenModel.id.in_(unread)))
 
 
 def part_rows(job: Job, file: bytes) -> Iterator[Rows]:

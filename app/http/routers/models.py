@@ -97,6 +97,7 @@ def download(model: FrozenModel, readers: sessionmaker[Session]) -> Response:
     return StreamingResponse(pieces(), headers=headers, media_type=FILE_TYPE)
 
 
+@router.put("/models", include_in_schema=False)  # `curl -T FILE` says PUT
 @router.post(
     "/models",
     operation_id="import_model",

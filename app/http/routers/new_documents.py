@@ -70,6 +70,7 @@ REFUSALS = (ModelDamaged, UploadTooLarge, UnsupportedUpload, MalformedRequest, S
 Since = Annotated[date | None, Query(description="Only days from this one on.")]
 
 
+@router.put("/jobs/{job_id}/categorize", include_in_schema=False)  # `curl -T FILE` says PUT
 @router.post(
     "/jobs/{job_id}/categorize",
     operation_id="categorize",
@@ -98,6 +99,7 @@ async def categorize(
     return await answered(find, request, sessions, readers, settings, choices)
 
 
+@router.put("/models/{model_id}/categorize", include_in_schema=False)
 @router.post(
     "/models/{model_id}/categorize",
     operation_id="categorize_by_model",

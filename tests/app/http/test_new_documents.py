@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import delete, select, update
 from starlette.testclient import TestClient
 
+from app.core import lifecycle
 from app.core.db import Database
 from app.core.settings import Settings
 from app.core.tables import CategorizedDay, FrozenModel, ModelPart
@@ -202,6 +203,21 @@ def test_models_are_those_of_present_results(client: TestClient, database: Datab
     assert refused.status_code == 409 and refused.json()["type"].endswith("no-model")
 
 
+def test_an_extended_job_has_a_new_model_and_the_old_one_is_gone(
+    client: TestClient, database: Database, settings: Settings, job: str
+) -> None:
+    [before] = client.get("/v1/models").json()["models"]
+    with database.sessions.begin() as session:
+        _, unit_ids = lifecycle.extend(session, job.rpartition("/")[2], 2)
+    assert client.post(f"{job}/categorize", content=b'{"text": "apple"}').json()["model"] == before["id"]
+    jobs.run_to_the_end(database, settings, unit_ids)
+    [after] = client.get("/v1/models").json()["models"]
+    assert after["id"] != before["id"] and client.get(f"/v1/models/{before['id']}").status_code == 404
+    assert client.put(f"{job}/categorize", content=b'{"text": "apple"}').json()["model"] == after["id"]
+    with database.readers.begin() as session:
+        assert set(session.scalars(select(ModelPart.model_id))) == {after["id"]}
+
+
 def test_a_damaged_model_is_a_problem_and_no_crash(
     client: TestClient, database: Database, settings: Settings, calibrated: str
 ) -> None:
@@ -273,3 +289,20 @@ def test_a_model_goes_with_its_job(client: TestClient, database: Database, calib
             return not any(session.scalars(select(table)).all() for table in (FrozenModel, ModelPart, CategorizedDay))
 
     wait_for(is_gone, "the rows of the model")
+
+
+def test_answers_of_a_job_tell_the_words_that_speak_for_them(
+    client: TestClient, database: Database, calibrated: str
+) -> None:
+    plain = client.get(f"{calibrated}/documents").json()["documents"]
+    told = client.get(f"{calibrated}/documents", params={"evidence": True}).json()["documents"]
+    assert [{**document, "evidence": None} for document in told] == plain
+    by_text = categorize(client, calibrated, [{"text": document["text"]} for document in told])["documents"]
+    for document, same in zip(told, by_text, strict=True):
+        assert document["evidence"] == same["evidence"] and document["likely"] == same["likely"]
+        assert bool(document["evidence"]) == (document["category"] is not None)
+    with database.sessions.begin() as session:
+        session.execute(delete(FrozenModel))
+    refused = client.get(f"{calibrated}/documents", params={"evidence": True})
+    assert refused.status_code == 409 and refused.json()["type"].endswith("no-model")
+    assert client.get(f"{calibrated}/documents").status_code == 200
