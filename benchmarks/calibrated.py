@@ -37,6 +37,7 @@ class Run(NamedTuple):
     texts: Texts
     conclusion: CalibratedConclusion
     numbers: Array  # float64[C, S], the true number of categories by each kept draw
+    rates: Array  # float64[n_known], labeling rates
 
 
 def categorize(problem: Problem, seed: int) -> Answer:
@@ -75,7 +76,7 @@ def run(texts: Texts, seed: int, threads: Threads, seconds: dict[str, float]) ->
     traces = calibrated_chain.traces_of(kept)
     with timed(seconds, "conclude"):
         conclusion = conclude_chains(corpus, hyperparameters, calibration, states, traces, threads)
-    return Run(texts, conclusion, corpus.n_known + traces["n_new"])
+    return Run(texts, conclusion, corpus.n_known + traces["n_new"], calibration.learned.rates)
 
 
 @contextmanager
