@@ -8,10 +8,12 @@ from sqlalchemy import ColumnElement, and_, or_, select
 from sqlalchemy.orm import Session
 
 from app.core.errors import ModelDamaged, ModelNotFound, NoModel
-from app.core.tables import FrozenModel, Job, ModelPart, is_visible_job
+from app.core.tables import MAX_NAME, FrozenModel, Job, ModelPart, is_visible_job
 from sampler.frozen.model import FrozenModel as Arrays
 from sampler.frozen.model import ModelError, load
 from sampler.text import Reader, TextFacts, TextOptions
+
+TEXT_CHOICES = ("language", "stemming")
 
 
 class CategoryName(NamedTuple):
@@ -28,7 +30,7 @@ class Categorizer(NamedTuple):
     arrays: Arrays
     reader: Reader
     categories: list[CategoryName]
-    facts: dict[str, Any]  # what else the file says
+    job: str  # that it is of
 
     @property
     def n_known(self) -> int:
@@ -76,29 +78,42 @@ def opened(data: bytes) -> Categorizer:
     """The model that a file holds, ready to answer. Raises ModelError."""
     file = load(data)
     try:
+        job = checked_text(file.facts["job"])
         options = TextOptions(**file.facts["text"])
         facts = TextFacts(*read_facts(file.facts["texts"]))
         categories = [CategoryName(*read_category(each)) for each in file.facts["categories"]]
         reader = Reader(file.vocabulary, options, facts)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        reader.read("Any text at all, to see that its options go together.")
+    except (KeyError, TypeError, ValueError, AttributeError, ImportError, RecursionError) as error:
         raise ModelError(f"what it says of its texts or categories cannot be used: {error}") from error
     if [category.known for category in categories] != sorted((c.known for c in categories), reverse=True):
         raise ModelError("its known categories do not come first")
-    return Categorizer(file.model, reader, categories, file.facts)
+    return Categorizer(file.model, reader, categories, job)
 
 
 def read_facts(told: dict[str, Any] | None) -> tuple[str | None, tuple[str, ...], str | None]:
-    """What was chosen for the texts, as JSON has it."""
+    """What was chosen for the texts, as JSON has it. Raises TypeError, ValueError."""
     told = told or {}
-    return told.get("language"), tuple(told.get("stop_words") or ()), told.get("stemming")
+    language, stemming = (None if told.get(name) is None else checked_text(told[name]) for name in TEXT_CHOICES)
+    return language, tuple(map(checked_text, told.get("stop_words") or ())), stemming
 
 
 def read_category(told: dict[str, Any]) -> tuple[str, bool, str | None]:
     """A category, as JSON has it. Raises TypeError."""
-    name, known, short_id = told["name"], told["known"], told.get("id")
-    if not isinstance(name, str) or not isinstance(known, bool) or not isinstance(short_id, str | None):
-        raise TypeError("a category is not what it should be")
-    return name, known, short_id
+    known, short_id = told["known"], told.get("id")
+    if not isinstance(known, bool):
+        raise TypeError("whether a category is known is neither true nor false")
+    return checked_text(told["name"]), known, None if short_id is None else checked_text(short_id)
+
+
+def checked_text(value: Any) -> str:
+    """A short text that a database and an answer can hold. Raises TypeError, ValueError."""
+    if not isinstance(value, str):
+        raise TypeError("a name is not a text")
+    if len(value) > MAX_NAME or "\0" in value:
+        raise ValueError(f"a name is longer than {MAX_NAME} characters, or has a NUL")
+    value.encode()  # a lone surrogate is a ValueError
+    return value
 
 
 class OpenModels:

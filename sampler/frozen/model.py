@@ -142,6 +142,7 @@ def check(model: FrozenModel, vocabulary: Any, facts: Any) -> None:
     n_categories, n_texts = model.chance.size, model.category.size
     if not isinstance(vocabulary, list) or not all(isinstance(word, str) for word in vocabulary):
         raise ModelError("its vocabulary is not a list of words")
+    "".join(vocabulary).encode()  # a lone surrogate, which no answer can hold, is a ValueError
     categories = facts["categories"]
     sizes = {
         "weights": (len(vocabulary) + 1, n_categories),

@@ -132,8 +132,9 @@ def store_file(sessions: sessionmaker[Session], spooled: Spooled, name: str | No
         categorizer = opened(data)
     except ModelError as error:
         raise UnusableModel(f"the file is not a model that can be used: {error}") from error
+    facts = {"job": categorizer.job, "categories": [each._asdict() for each in categorizer.categories]}
     digest = hashlib.sha256(data).hexdigest()
-    made = FrozenModel(id=str(uuid.uuid4()), name=name, n_bytes=len(data), digest=digest, facts=categorizer.facts)
+    made = FrozenModel(id=str(uuid.uuid4()), name=name, n_bytes=len(data), digest=digest, facts=facts)
     with sessions.begin() as session:
         session.add(made)
         session.flush()

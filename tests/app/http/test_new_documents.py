@@ -79,6 +79,7 @@ def test_a_document_of_the_job_gets_the_answer_that_the_job_gave(client: TestCli
             )
 
 
+@pytest.mark.parametrize("kind", ["sqlite"])
 def test_a_document_is_answered_alike_alone_or_among_others_in_any_order(client: TestClient, job: str) -> None:
     documents = strangers(60)
     together = {row["key"]: row for row in categorize(client, job, documents)["documents"]}
@@ -89,6 +90,7 @@ def test_a_document_is_answered_alike_alone_or_among_others_in_any_order(client:
             assert {**other, "line": 1} == alone
 
 
+@pytest.mark.parametrize("kind", ["sqlite"])
 def test_new_documents_of_the_categories_are_put_into_them(client: TestClient, calibrated: str) -> None:
     told = categorize(client, calibrated, [{"text": FRUIT, "year": 2024}, {"text": RIVER}])
     fruit, river = told["documents"]
@@ -102,6 +104,7 @@ def test_new_documents_of_the_categories_are_put_into_them(client: TestClient, c
     assert told["novel"] == sum(document["novel"] for document in told["documents"])
 
 
+@pytest.mark.parametrize("kind", ["sqlite"])
 def test_what_the_model_knows_no_word_of_has_no_evidence(client: TestClient, calibrated: str) -> None:
     told = categorize(client, calibrated, [{"text": "quark gluon"}, {"text": " "}, {"text": "apple quark gluon boson"}])
     unknown, blank, mixed = told["documents"]
@@ -111,6 +114,7 @@ def test_what_the_model_knows_no_word_of_has_no_evidence(client: TestClient, cal
     assert mixed["unknown_words"] == 0.75 and mixed["name"] == "fruit"
 
 
+@pytest.mark.parametrize("kind", ["sqlite"])
 def test_thresholds_are_those_of_the_request(client: TestClient, calibrated: str) -> None:
     documents = [{"text": FRUIT}, {"text": RIVER}]
     for query, expected in (
@@ -123,6 +127,7 @@ def test_thresholds_are_those_of_the_request(client: TestClient, calibrated: str
     assert categorize(client, calibrated, documents, novel=1)["novel"] == 0
 
 
+@pytest.mark.parametrize("kind", ["sqlite"])
 def test_answers_come_as_lines_or_as_a_table_as_well(client: TestClient, calibrated: str) -> None:
     sent = b"ID;Text;received\n1;apple pear;2024\n2;;2025\n3;danube rhine;=1+1\n"
     query = {"key": "ID", "text": "Text"}
@@ -136,6 +141,7 @@ def test_answers_come_as_lines_or_as_a_table_as_well(client: TestClient, calibra
     assert rows[1]["reason"].startswith("no evidence") and rows[0]["line"] == "2"
 
 
+@pytest.mark.parametrize("kind", ["sqlite"])
 def test_lines_that_cannot_be_used_are_told_and_lose_no_other(client: TestClient, calibrated: str) -> None:
     sent = b'{"text": "apple"}\n{"text": 5\n{"text": "iron"}\n'
     told = client.post(f"{calibrated}/categorize", content=sent).json()
@@ -145,6 +151,7 @@ def test_lines_that_cannot_be_used_are_told_and_lose_no_other(client: TestClient
     assert [json.loads(line)["line"] for line in as_lines.text.splitlines()] == [1, 2, 3]
 
 
+@pytest.mark.parametrize("kind", ["sqlite"])
 def test_more_documents_than_one_value_may_have_are_refused_and_answered_as_lines(
     client: TestClient, calibrated: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -176,6 +183,7 @@ def test_an_imported_model_answers_bit_for_bit_after_the_job_is_gone(client: Tes
         assert gone.status_code == 404 and gone.json()["type"].endswith("model-not-found")
 
 
+@pytest.mark.parametrize("kind", ["sqlite"])
 def test_the_same_job_again_has_the_same_model_but_for_its_id(
     client: TestClient, database: Database, settings: Settings, calibrated: str
 ) -> None:
@@ -218,6 +226,7 @@ def test_an_extended_job_has_a_new_model_and_the_old_one_is_gone(
         assert set(session.scalars(select(ModelPart.model_id))) == {after["id"]}
 
 
+@pytest.mark.parametrize("kind", ["sqlite"])
 def test_a_damaged_model_is_a_problem_and_no_crash(
     client: TestClient, database: Database, settings: Settings, calibrated: str
 ) -> None:
@@ -244,6 +253,7 @@ def test_a_model_larger_than_the_operator_allows_is_refused(settings: Settings, 
         assert client.post("/v1/models", content=bytes(101)).status_code == 413
 
 
+@pytest.mark.parametrize("kind", ["sqlite"])
 def test_few_open_models_answer_as_many_do(client: TestClient, calibrated: str, settings: Settings) -> None:
     file = client.get(f"{calibrated}/model").content
     with TestClient(create_app(settings.model_copy(update={"max_open_models_bytes": 1}))) as narrow:
