@@ -107,27 +107,33 @@ def energies_by_size(
 
     Those that are of a size stand for it; where they are few, longer ones do, cut to it.
     """
-    n_distinct = np.diff(judged.bags.offsets)
-    size_of = n_distinct[known]
+    fold, bags, place = judged.fits.fold[known], *shuffled(judged.bags, known, seed)
+    size_of = np.diff(bags.offsets)
     sizes = [size for size in SIZES if size == 1 or (size_of >= size).sum() >= FEWEST_LABELED]
     references = []
-    for size, following in pairwise([*sizes, int(n_distinct.max()) + 1]):
-        documents, longest = known[(size_of >= size) & (size_of < following)], following
+    for size, following in pairwise([*sizes, int(size_of.max()) + 1]):
+        documents, longest = np.flatnonzero((size_of >= size) & (size_of < following)), following
         if documents.size < ENOUGH_OF_SIZE:
-            documents, longest = known[size_of >= size], int(np.sqrt(size * following))
-        some = cut_to(judged.bags, documents, longest, seed)
-        references.append(np.sort(energies_of(judged, some, judged.fits.fold[documents], n_categories, threads)))
+            documents, longest = np.flatnonzero(size_of >= size), int(np.sqrt(size * following))
+        some = cut_to(bags, place, documents, longest)
+        references.append(np.sort(energies_of(judged, some, fold[documents], n_categories, threads)))
     return np.array(sizes), references
 
 
-def cut_to(bags: WordBags, documents: Array, longest: int, seed: int) -> WordBags:
-    """Some documents, each with at most so many of its distinct words, chosen at random."""
+def shuffled(bags: WordBags, documents: Array, seed: int) -> tuple[WordBags, Array]:
+    """The bags of some documents, and the place int64[E] of each distinct word in a random order of its document's."""
     some, entries = select(bags, documents)
-    numbers = numbers_of(stream(seed, 0, longest, Step.CUTS), entries)
+    numbers = numbers_of(stream(seed, 0, 0, Step.CUTS), entries)
     order = np.lexsort((numbers, some.document))
     place = np.empty(entries.size, np.int64)
     place[order] = np.arange(entries.size) - some.offsets[some.document[order]]
-    stays = np.flatnonzero(place < longest)
+    return some, place
+
+
+def cut_to(bags: WordBags, place: Array, documents: Array, longest: int) -> WordBags:
+    """Some documents, each with at most so many of its distinct words: the first ones by their places."""
+    some, entries = select(bags, documents)
+    stays = np.flatnonzero(place[entries] < longest)
     offsets = np.concatenate([[0], np.cumsum(np.bincount(some.document[stays], minlength=documents.size))])
     return WordBags(offsets, some.words[stays], some.counts[stays], bags.n_words)
 

@@ -13,13 +13,13 @@ from scipy.special import logsumexp, softmax
 
 from sampler.answers.consensus import Consensus
 from sampler.answers.others import no_others
-from sampler.calibrated.bags import WordBags, select, tf_idf, word_bags
+from sampler.calibrated.bags import WordBags, tf_idf, word_bags
 from sampler.copies import Texts, texts_from
 from sampler.corpus import NO_CATEGORY, UNLABELED, Array, Corpus
 from sampler.frozen import model
 from sampler.frozen.answering import FrozenAnswer, answer, energy_of, novelty_among, scores_of
 from sampler.frozen.answering import tf_idf as tf_idf_of_one
-from sampler.frozen.freeze import cut_to, freeze, judge
+from sampler.frozen.freeze import cut_to, freeze, judge, shuffled
 from sampler.frozen.model import FrozenModel, ModelError
 from sampler.numerics.threads import Threads
 from tests.sampler.calibrated_harness import QUICK, easy
@@ -164,11 +164,12 @@ def counts_of(bags: WordBags, document: int) -> dict[int, int]:
 def test_documents_are_cut_to_a_number_of_their_own_words() -> None:
     bags = word_bags(easy([10, 10], [5, 0]).corpus)
     documents = np.array([3, 7, 15])
-    whole, _ = select(bags, documents)
+    whole, place = shuffled(bags, documents, 1)
+    chosen = np.array([0, 2])
     for longest in (1, 3, 10_000):
-        cut = cut_to(bags, documents, longest, 1)
-        for d in range(3):
-            own, left = counts_of(whole, d), counts_of(cut, d)
+        cut = cut_to(whole, place, chosen, longest)
+        for d in range(2):
+            own, left = counts_of(whole, chosen[d]), counts_of(cut, d)
             assert len(left) == min(longest, len(own)) and left.items() <= own.items()
 
 
