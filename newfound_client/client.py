@@ -206,15 +206,15 @@ class Client:
         return beside_frame(frame, self.categorize(job_or_model, frame, **options))
 
     def categorize_to(
-        self, job_or_model: str, documents: Any, target: Target, format: str | None = None, **options: Any
+        self, job_or_model: str, documents: Any, target: Target, answer_format: str | None = None, **options: Any
     ) -> int:
         """The same as a file, .csv, .ndjson or .jsonl, for any number of documents; returns its bytes."""
-        chosen = format_of(target, format, LINE_FORMATS)
+        chosen = format_of(target, answer_format, LINE_FORMATS)
         return write(self.answers(job_or_model, documents, chosen, options), target)
 
-    def answers(self, job_or_model: str, documents: Any, format: str, options: Mapping[str, Any]) -> Iterator[bytes]:
-        """What a model says of new documents, as a file."""
-        sent, query = prepared(documents), {"answer_format": format, **options}
+    def answers(self, job_or_model: str, documents: Any, chosen: str, options: Mapping[str, Any]) -> Iterator[bytes]:
+        """What a model says of new documents, as a file of the format that was chosen."""
+        sent, query = prepared(documents), {"answer_format": chosen, **options}
         path = f"{self.place(job_or_model)}/categorize"
         return self.connection.pieces("POST", path, query, sent.body, sent.headers)
 

@@ -28,7 +28,7 @@ def job_id(database: Database, settings: Settings) -> str:
 def test_new_documents_are_answered_as_rows_as_a_file_and_as_a_frame(
     client: Client, job_id: str, tmp_path: Path
 ) -> None:
-    rows = [{"text": FRUIT, "key": "a", "year": 2024}, {"key": "b"}, {"text": RIVER, "key": "c"}, {"text": "quark"}]
+    rows = [{"text": FRUIT, "key": "a", "year": 2024}, {"text": ["x"]}, {"text": RIVER, "key": "c"}, {"text": "quark"}]
     first, unusable, second, unknown = client.categorize(job_id, iter(rows))
     assert (first["key"], first["name"], first["known"], first["fields"]) == ("a", "fruit", True, {"year": 2024})
     assert set(unusable) == {"line", "reason"} and unusable["line"] == 2
