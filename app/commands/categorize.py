@@ -59,7 +59,7 @@ def answer_new(parsed: argparse.Namespace, told: Console) -> Json:
 
 def show(report: Json, parsed: argparse.Namespace) -> None:
     """Print what was found, and where the answers are."""
-    console = Console(highlight=False)
+    console = Console(highlight=False)  # paths are not wrapped: they are copied
     if parsed.json:
         print(json.dumps({**report, "out": str(parsed.out)}, indent=2, ensure_ascii=False))
     elif parsed.quiet:
@@ -68,8 +68,10 @@ def show(report: Json, parsed: argparse.Namespace) -> None:
         show_new(console, report, parsed.out)
     else:
         show_answer(console, report["categories"])
-        console.print(f"{report['answers']:,} answers are in {escape(str(parsed.out))}")
+        console.print(f"{report['answers']:,} answers are in {escape(str(parsed.out))}", soft_wrap=True)
         if parsed.save_model is not None:
-            console.print(f"The model is in {escape(str(parsed.save_model))}")
+            console.print(f"The model is in {escape(str(parsed.save_model))}", soft_wrap=True)
         if parsed.url is not None:
-            console.print(f"The job is {escape(parsed.url.rstrip('/'))}{report['job']['links']['self']}")
+            console.print(
+                f"The job is {escape(parsed.url.rstrip('/'))}{report['job']['links']['self']}", soft_wrap=True
+            )

@@ -71,7 +71,8 @@ def from_csv(file: TextIO) -> Iterator[Json]:
     """The answers in a table."""
     csv.field_size_limit(LONGEST_CELL)
     for row in csv.DictReader(file):
-        yield {**row, "novel": row["novel"] == "true", "known": row["known"] == "true"}
+        flags = {name: row[name] == "true" for name in ("novel", "known")}
+        yield {**row, **flags, "line": int(row["line"])}
 
 
 def from_ndjson(file: TextIO) -> Iterator[Json]:
@@ -129,4 +130,4 @@ def show_new(console: Console, report: Json, out: Path) -> None:
         console.print(f"Without a word that the model knows: {report['without_evidence']:,}.")
     expected = report["expected_novel"]
     console.print(f"Novel, like none of the categories: {report['novel']:,}; {expected:.0%} are expected.")
-    console.print(f"{report['documents']:,} answers are in {escape(str(out))}")
+    console.print(f"{report['documents']:,} answers are in {escape(str(out))}", soft_wrap=True)
