@@ -164,3 +164,8 @@ def test_a_data_folder_keeps_the_job_which_an_interrupt_cancels(folder: Path, ex
         ("cancelled",),
         ("succeeded",),
     ]
+    [(job_id,)] = asked(data / "newfound.db", "SELECT id FROM jobs WHERE status = 'succeeded'")
+    new = [export, *GERMAN, "--data-folder", data, "--with", job_id, "--out", "new.csv"]
+    with started(folder, new) as command:
+        printed, told = command.communicate(timeout=PATIENCE)
+        assert (command.returncode, "400 answers are in new.csv" in printed) == (0, True), told

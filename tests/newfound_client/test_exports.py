@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet
 import pytest
@@ -17,6 +18,12 @@ from app.core.db import Database
 from newfound_client import Client, NoAnswer, Refused
 from tests.app import rows
 from tests.app.rows import CORPUS
+
+FILTERS: dict[str, dict[str, Any]] = {
+    "searched": {"search": "text -1 -3 -5"},
+    "sorted": {"sort": "unsure"},
+    "unsure": {"unsure": True},
+}
 
 
 @pytest.fixture
@@ -60,6 +67,14 @@ def test_options_and_filters_of_exports_go_along(client: Client, job_id: str, tm
     rows_of_trace = io.BytesIO()
     client.export(job_id, rows_of_trace, "csv", what="trace")
     assert rows_of_trace.getvalue().startswith(b"chain,sweep,")
+
+
+def test_answers_are_searched_sorted_and_filtered(client: Client, job_id: str) -> None:
+    found = {key: [row["key"] for row in client.documents(job_id, **filters)] for key, filters in FILTERS.items()}
+    everything = [f"document-{n}" for n in range(1, 6)]
+    assert found["searched"] == ["document-2", "document-4"]
+    assert sorted(found["sorted"]) == everything and found["sorted"][0] == "document-3", "it has no category"
+    assert found["unsure"] == ["document-3"]
 
 
 def test_a_refusal_leaves_the_file_as_it_was(client: Client, job_id: str, tmp_path: Path) -> None:
