@@ -1,14 +1,19 @@
 """The operations of the service, as methods: what they take and answer is described in docs/api.md."""
 
 import json
+import os
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date
+from pathlib import Path
 from typing import Any
 
 from newfound_client.connection import Connection
 from newfound_client.errors import JobNotSucceeded, NoAnswer, Refused
-from newfound_client.uploads import prepared
+from newfound_client.files import LINE_FORMATS, TABLE_FORMATS, Target, format_of, write
+from newfound_client.tables import beside_frame
+from newfound_client.uploads import of_file, prepared
 
 Json = dict[str, Any]
 
@@ -17,6 +22,7 @@ Json = dict[str, Any]
 ANSWER_SECONDS = 600.0
 PATIENCE = 120.0  # seconds for which a job is followed while the service does not answer, as when it is restarted
 PAGE = 1_000  # rows
+NOT_FOUND = 404
 ENDED = ("succeeded", "failed", "cancelled")
 
 
@@ -152,11 +158,103 @@ class Client:
             raise JobNotSucceeded(job)
         return job
 
-    def categories(self, job_id: str) -> Json:
-        """The categories that a job found, and how sure it is of their number."""
-        found: Json = self.call("GET", f"/v1/jobs/{job_id}/categories")
+    def categories(self, job_id: str, n_new: int | None = None) -> Json:
+        """The categories that a job found, and how sure it is of their number; or as many new ones as are wanted."""
+        found: Json = self.call("GET", f"/v1/jobs/{job_id}/categories", {"categories": n_new})
+        return found
+
+    def category(self, job_id: str, category: int | str) -> Json:
+        """One category, by index or short id, with documents that stand for it and documents at its edge."""
+        found: Json = self.call("GET", f"/v1/jobs/{job_id}/categories/{category}")
+        return found
+
+    def tree(self, job_id: str) -> Json:
+        """Which documents of new categories belong together first; `categories` and `documents` cut it."""
+        found: Json = self.call("GET", f"/v1/jobs/{job_id}/tree")
         return found
 
     def documents(self, job_id: str, **filters: Any) -> Iterator[Json]:
-        """The answers of a job with the documents' texts and fields, in the order of the upload."""
+        """The answers of a job with the documents' texts and fields, in the order of the upload.
+
+        Filters are those of docs/api.md: `search`, `sort`, `unsure`, `category`, `min_probability` ...; `categories` is
+        another number of new ones.
+        """
         return self.pages(f"/v1/jobs/{job_id}/documents", "documents", filters)
+
+    def export(
+        self, job_id: str, target: Target, format: str | None = None, *, what: str = "documents", **options: Any
+    ) -> int:
+        """Write `documents`, `categories` or `trace` of a job to a path or an open file; returns its bytes.
+
+        The format is by the ending of the name: .csv, .xlsx, .ndjson, .jsonl, .parquet. A file appears only when it is
+        complete. Options are those of docs/exports.md. Raises ValueError for a name with another ending.
+        """
+        query = {"format": format_of(target, format, TABLE_FORMATS), **options}
+        return write(self.connection.pieces("GET", f"/v1/jobs/{job_id}/{what}/export", query), target)
+
+    def categorize(self, job_or_model: str, documents: Any, **options: Any) -> list[Json]:
+        """What the frozen model of a job, or an imported one, says of new documents: a path, rows or a frame.
+
+        Rows need a `text`, and may have a `key`. A row that cannot be used has `line` and `reason` alone. Options are
+        those of docs/uploads.md for the file, `unsure_known`, `unsure_new` and `novel`.
+        """
+        content = b"".join(self.answers(job_or_model, documents, "ndjson", options))
+        return [json.loads(line) for line in content.splitlines()]
+
+    def categorize_frame(self, job_or_model: str, frame: Any, **options: Any) -> Any:
+        """The same of the rows of a pandas frame, as a frame with its index: `frame.join` puts both together."""
+        return beside_frame(frame, self.categorize(job_or_model, frame, **options))
+
+    def categorize_to(
+        self, job_or_model: str, documents: Any, target: Target, answer_format: str | None = None, **options: Any
+    ) -> int:
+        """The same as a file, .csv, .ndjson or .jsonl, for any number of documents; returns its bytes."""
+        chosen = format_of(target, answer_format, LINE_FORMATS)
+        return write(self.answers(job_or_model, documents, chosen, options), target)
+
+    def answers(self, job_or_model: str, documents: Any, chosen: str, options: Mapping[str, Any]) -> Iterator[bytes]:
+        """What a model says of new documents, as a file of the format that was chosen."""
+        sent, query = prepared(documents), {"answer_format": chosen, **options}
+        path = f"{self.place(job_or_model)}/categorize"
+        return self.connection.pieces("POST", path, query, sent.body, sent.headers)
+
+    def place(self, job_or_model: str) -> str:
+        """The path of a model or, if there is none with this id, of a job."""
+        try:
+            self.model(job_or_model)
+        except Refused as error:
+            if error.status != NOT_FOUND:
+                raise
+            return f"/v1/jobs/{job_or_model}"
+        return f"/v1/models/{job_or_model}"
+
+    def drift(self, job_or_model: str, since: date | None = None) -> Json:
+        """How many of the documents that a model categorized on each day are novel, and whether that is too many."""
+        query = None if since is None else {"since": since.isoformat()}
+        found: Json = self.call("GET", f"{self.place(job_or_model)}/drift", query)
+        return found
+
+    def models(self, imported: bool | None = None) -> Iterator[Json]:
+        """The frozen models, of jobs and imported, newest first."""
+        return self.pages("/v1/models", "models", {"imported": imported})
+
+    def model(self, model_id: str) -> Json:
+        """What is known of a frozen model."""
+        found: Json = self.call("GET", f"/v1/models/{model_id}")
+        return found
+
+    def export_model(self, job_or_model: str, target: Target) -> int:
+        """Write a model to a path or an open file; returns its bytes."""
+        place = self.place(job_or_model)
+        path = f"{place}/file" if place.startswith("/v1/models/") else f"{place}/model"
+        return write(self.connection.pieces("GET", path), target)
+
+    def import_model(self, path: str | os.PathLike[str], name: str | None = None) -> Json:
+        """Import a model from its file; its `id` is what `categorize` takes."""
+        sent = of_file(Path(path))
+        imported: Json = self.connection.request("POST", "/v1/models", {"name": name}, sent.body, sent.headers)
+        return imported
+
+    def delete_model(self, model_id: str) -> None:
+        """Delete an imported model."""
+        self.call("DELETE", f"/v1/models/{model_id}")

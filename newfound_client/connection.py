@@ -1,10 +1,10 @@
-"""Requests over HTTP, with urllib: JSON or a file there, JSON or a problem back."""
+"""Requests over HTTP, with urllib: JSON or a file there, JSON, a file or a problem back."""
 
 import http.client
 import json
 import urllib.error
 import urllib.request
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from ipaddress import ip_address
 from typing import Any
@@ -13,6 +13,7 @@ from urllib.parse import urlencode, urlsplit
 from newfound_client.errors import NoAnswer, Refused
 
 Body = bytes | Iterable[bytes]
+PIECE = 2**18  # bytes of an answer that are read at once
 SHOWN = 200  # characters of an answer that nobody expected
 
 
@@ -39,19 +40,39 @@ class Connection:
         headers: Mapping[str, str] | None = None,
     ) -> Any:
         """The JSON that a request is answered with; None if the answer has no body. Raises Refused, NoAnswer."""
+        try:
+            content = b"".join(self.pieces(method, path, query, body, headers))
+            return json.loads(content) if content else None
+        except ValueError as error:
+            raise NoAnswer(f"{method} {path} was not answered by a Newfound service at {self.url}") from error
+
+    def pieces(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, Any] | None = None,
+        body: Body | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Iterator[bytes]:
+        """The bytes that a request is answered with, as they come.
+
+        Raises Refused, and NoAnswer, also for an answer that breaks off.
+        """
         address = f"{self.url}{path}{encoded(query or {})}"
         request = urllib.request.Request(address, body, dict(headers or {}), method=method)
         try:
             with self.opener.open(request, timeout=self.timeout) as response:
-                content = response.read()
-            return json.loads(content) if content else None
+                while piece := response.read(PIECE):
+                    yield piece
+                if response.length:  # it says how long it is, and what is missing is otherwise passed over
+                    raise http.client.IncompleteRead(b"", response.length)
         except urllib.error.HTTPError as error:
             raise Refused(error.code, problem_of(error)) from None
+        except http.client.IncompleteRead as error:
+            raise NoAnswer(f"the answer of {self.url} to {method} {path} broke off") from error
         except (OSError, http.client.HTTPException) as error:
             reason = getattr(error, "reason", None) or error
             raise NoAnswer(f"{method} {path} was not answered by {self.url}: {reason}") from error
-        except ValueError as error:
-            raise NoAnswer(f"{method} {path} was not answered by a Newfound service at {self.url}") from error
 
 
 class PatientHttp(http.client.HTTPConnection):

@@ -1,20 +1,32 @@
 """Answers as flat rows: for files with columns, and for pandas."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+# As exports and answers about new documents have them: those that an answer has.
 COLUMNS = (
     "key",
     "text",
+    "label",
     "category",
     "known",
     "probability",
     "known_probability",
+    "category_probability",
     "runner_up",
     "runner_up_probability",
+    "unsure",
+    "novelty",
+    "novel",
+    "unknown_words",
+    "evidence",
     "stability",
-    "copy_of",
     "reason",
+    "copy_of",
+    "line",
+)
+OF_NEW_DOCUMENTS = tuple(
+    name for name in COLUMNS if name not in ("key", "text", "label", "stability", "copy_of", "line")
 )
 
 
@@ -23,17 +35,28 @@ def flat(document: Mapping[str, Any]) -> dict[str, Any]:
 
     A field that has the name of another column is called `fields.` and that name.
     """
-    second = document["runner_up"] or {"name": None, "probability": None}
+    second = second_choice(document)
     values = {
         **document,
-        "category": document["name"],
-        "runner_up": second["name"],
-        "runner_up_probability": second["probability"],
+        "category": document.get("name"),
+        "runner_up": second.get("name"),
+        "runner_up_probability": second.get("probability"),
     }
+    evidence = values.pop("evidence", None)  # of a job's answers it is null unless it was requested
+    if evidence is not None:
+        values["evidence"] = " ".join(each["word"] for each in evidence)
     row = {name: values[name] for name in COLUMNS if name in values}
-    for name, value in document["fields"].items():
+    for name, value in document.get("fields", {}).items():
         row[f"fields.{name}" if name in COLUMNS else name] = value
     return row
+
+
+def second_choice(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The runner-up, which answers about new documents have among their likely categories."""
+    if "runner_up" in document:
+        return document["runner_up"] or {}
+    likely = document.get("likely") or []
+    return likely[1] if len(likely) > 1 else {}
 
 
 def to_frame(documents: Iterable[Mapping[str, Any]]) -> Any:
@@ -41,3 +64,13 @@ def to_frame(documents: Iterable[Mapping[str, Any]]) -> Any:
     import pandas
 
     return pandas.DataFrame([flat(document) for document in documents])
+
+
+def beside_frame(frame: Any, answers: Sequence[Mapping[str, Any]]) -> Any:
+    """Answers about the rows of a frame, as a frame with its index. Raises ImportError if pandas is not installed."""
+    import pandas
+
+    rows: list[dict[str, Any]] = [{} for _ in range(len(frame))]
+    for answer in answers:
+        rows[answer["line"] - 1] = flat(answer)
+    return pandas.DataFrame(rows, columns=list(OF_NEW_DOCUMENTS)).set_index(frame.index)

@@ -84,8 +84,9 @@ def children_in(folder: Path) -> list[psutil.Process]:
 
 
 def test_a_german_spreadsheet_is_categorized_by_a_service_that_is_gone_afterwards(folder: Path, export: Path) -> None:
-    out = folder / "Antworten.csv"
-    with started(folder, [export, *GERMAN, "--key", "Schlüssel", *SMALL, "--out", out]) as command:
+    out, model = folder / "Antworten.csv", folder / "Aufsätze.newfound-model"
+    arguments = [export, *GERMAN, "--key", "Schlüssel", *SMALL, "--out", out, "--save-model", model]
+    with started(folder, arguments) as command:
         printed, told = command.communicate(timeout=PATIENCE)
         assert command.returncode == 0, told
     assert "6 known categories" in printed and "304 answers are in" in printed
@@ -101,7 +102,19 @@ def test_a_german_spreadsheet_is_categorized_by_a_service_that_is_gone_afterward
     assert by_label["Group theory", "Group theory"] > 0.6 * sum(
         count for (label, _), count in by_label.items() if label == "Group theory"
     )
-    assert out.stat().st_mode & 0o777 == export.stat().st_mode & 0o777, "an ordinary file of this user"
+    check_new_documents(folder, export, model, kept)
+    for file_of_user in (out, model):
+        assert file_of_user.stat().st_mode & 0o777 == export.stat().st_mode & 0o777, "an ordinary file of this user"
+
+
+def check_new_documents(folder: Path, export: Path, model: Path, answers: dict[str, dict[str, str]]) -> None:
+    """By the model that was saved, the same documents get the same answers, without a job and without workers."""
+    out = folder / "sortiert.ndjson"
+    with started(folder, [export, *GERMAN, "--key", "Schlüssel", "--with", model, "--out", out]) as command:
+        printed, told = command.communicate(timeout=PATIENCE)
+        assert (command.returncode, "400 answers are in" in printed) == (0, True), told
+    rows = {row["key"]: row for row in map(json.loads, out.read_text(encoding="utf-8").splitlines())}
+    assert {key: rows[key]["name"] or "" for key in answers} == {key: row["category"] for key, row in answers.items()}
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -151,3 +164,8 @@ def test_a_data_folder_keeps_the_job_which_an_interrupt_cancels(folder: Path, ex
         ("cancelled",),
         ("succeeded",),
     ]
+    [(job_id,)] = asked(data / "newfound.db", "SELECT id FROM jobs WHERE status = 'succeeded'")
+    new = [export, *GERMAN, "--data-folder", data, "--with", job_id, "--out", "new.csv"]
+    with started(folder, new) as command:
+        printed, told = command.communicate(timeout=PATIENCE)
+        assert (command.returncode, "400 answers are in new.csv" in printed) == (0, True), told

@@ -44,10 +44,14 @@ def test_the_notebooks_cells_categorize_the_sample_and_leave_nothing(
                 exec(compile("".join(cell["source"]), f"{FILE.name}:{cell['id']}", "exec"), names)
                 printed.append(capsys.readouterr().out)
         assert list(Client(url).corpora()) == []
-    _, uploaded, refused, waited, categories, least_sure, by_category, _ = printed
+    _, uploaded, refused, waited, categories, least_sure, by_category, cuts, unseen, _ = printed
     assert uploaded.startswith("500 documents, 120 of them labeled")
     assert refused.startswith("422 ") and "body.sweeps" in refused
     assert waited.endswith("done: 100%")
     assert "6 known categories" in categories and len(re.findall(r"Robotics +\d+ documents: \w+", categories)) == 1
     assert len(least_sure.splitlines()) == 3
     assert "Robotics" in by_category
+    numbers = [int(line.partition(" ")[0]) for line in cuts.splitlines()]
+    assert len(numbers) >= 2 and [line.count(";") + 1 for line in cuts.splitlines()] == numbers
+    assert all(re.search(r"^\d+ new, \d+% of its pairs are apart in draws: new \d", line) for line in cuts.splitlines())
+    assert unseen.count("\n") == 6 and unseen.splitlines()[-1].startswith("50 documents, ")

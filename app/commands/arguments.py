@@ -5,17 +5,23 @@ from pathlib import Path
 
 DESCRIPTION = """\
 Give each unlabeled document of some files a category, a known one or a new one, and write the answers to a file.
+With --with, no job is run: the documents of a file are categorized by what an earlier job has learned.
 
 Labels are read from the column `label`, texts from `text`. Any file that uploads read will do: CSV, XLSX, JSON,
 NDJSON, Parquet, text files in a ZIP. Without --url a service is started for the time of the job, on this machine.
 """
 EXAMPLES = """\
 examples:
-  newfound categorize tickets.csv --out answers.csv
+  newfound categorize tickets.csv --out answers.xlsx
   newfound categorize export.csv --charset windows-1252 --text Betreff --text Inhalt --label Kategorie --out answers.csv
   newfound categorize labeled.csv --label Topic --no-labels inbox.xlsx --text Body --out answers.ndjson
   newfound categorize tickets.csv --url http://127.0.0.1:8000 --name "Tickets of autumn" --tag tickets --out answers.csv
   newfound categorize notes.txt --discover --out answers.csv      # no label at all: all categories are new
+
+  # once, and then for new documents every hour: the model as a file, or a job of a running service
+  newfound categorize tickets.csv --out answers.csv --save-model tickets.newfound-model
+  newfound categorize new.csv --with tickets.newfound-model --out sorted.csv
+  newfound categorize new.csv --with 7d9f2c3e-5a41-4b8e-9c1d-2f6a8b3e4d50 --url http://127.0.0.1:8000 --out sorted.csv
 
 exit codes: 0 done; 1 refused, or the job failed; 2 wrong arguments; 130 interrupted, and the job is cancelled
 """
@@ -35,7 +41,19 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="more documents, in a file without a column of labels; may be given several times",
     )
-    command.add_argument("--out", required=True, type=Path, metavar="FILE", help="answers: .csv, .ndjson or .jsonl")
+    command.add_argument(
+        "--out", required=True, type=Path, metavar="FILE", help="answers: .csv, .xlsx, .ndjson, .jsonl or .parquet"
+    )
+    command.add_argument(
+        "--with",
+        dest="frozen",
+        metavar="MODEL",
+        help="run no job: categorize new documents by the file of a model, or by the id of a job or of a model in the "
+        "service; answers are .csv, .ndjson or .jsonl",
+    )
+    command.add_argument(
+        "--save-model", type=Path, metavar="FILE", help="keep what the job has learned, for --with; no texts are in it"
+    )
     add_service(command.add_argument_group("service"))
     add_reading(command.add_argument_group("how the files are read (docs/uploads.md)"))
     add_job(command.add_argument_group("job"))

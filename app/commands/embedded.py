@@ -21,13 +21,13 @@ LAST_LINES = 5  # of a log, that say why the API did not start
 
 @contextmanager
 def embedded_service(
-    setting: str, folder: Path, kernels: Path, *, is_fresh: bool = False
+    setting: str, folder: Path, kernels: Path, *, is_fresh: bool = False, has_workers: bool = True
 ) -> Iterator[tuple[Supervisor, str]]:  # fmt: skip
     """Within this context a service runs over a data folder; its supervisor and its address.
 
     `setting` names the folder in refusals; `kernels` is where compiled kernels are kept for the next time; a fresh
-    service begins without what is in the folder. Whoever waits within the context calls `Supervisor.check`. Raises
-    WrongSetting, FolderInUse, AddressError, ApiEnded.
+    service begins without what is in the folder; one without workers answers, and runs no job. Whoever waits within
+    the context calls `Supervisor.check`. Raises WrongSetting, FolderInUse, AddressError, ApiEnded.
     """
     mask = os.umask(PRIVATE_UMASK)
     try:
@@ -40,7 +40,7 @@ def embedded_service(
             os.environ.setdefault(VARIABLE, str(kernels))
             prepare_kernel_cache(settings)
             migrate(settings.database)
-            with Supervisor(settings, log_folder=folder / "logs") as supervisor:
+            with Supervisor(settings, folder / "logs", has_workers=has_workers) as supervisor:
                 wait_until_listening(supervisor, folder / "logs" / "api.log")
                 yield supervisor, address_of(HOST, settings.port)
     finally:

@@ -54,9 +54,10 @@ class Supervisor:
     killed, the kernel tells them.
     """
 
-    def __init__(self, settings: Settings, log_folder: Path | None = None) -> None:
+    def __init__(self, settings: Settings, log_folder: Path | None = None, *, has_workers: bool = True) -> None:
         self.settings, self.log_folder = settings, log_folder
-        self.children = {API: Child()} | {f"worker-{number + 1}": Child() for number in range(settings.workers)}
+        n_workers = settings.workers if has_workers else 0
+        self.children = {API: Child()} | {f"worker-{number + 1}": Child() for number in range(n_workers)}
         self.api_has_listened = False
 
     def __enter__(self) -> "Supervisor":

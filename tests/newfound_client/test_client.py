@@ -225,11 +225,12 @@ def test_an_answer_in_one_row_has_names_for_categories_and_every_field() -> None
         ("known", False),
         ("probability", 0.5),
         ("known_probability", 0.25),
+        ("category_probability", 0.6),
         ("runner_up", "optics"),
         ("runner_up_probability", 0.125),
         ("stability", 0.75),
-        ("copy_of", None),
         ("reason", None),
+        ("copy_of", None),
         ("year", 2024),
         ("fields.category", "x"),
     ]

@@ -1,43 +1,31 @@
 """newfound categorize against a server without workers: what it refuses, what it leaves behind, and its exit codes."""
 
 import json
-import os
-import subprocess
-import sys
+import shlex
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet
 import pytest
+from python_calamine import CalamineWorkbook
 from sqlalchemy import update
 
 from app import cli
-from app.commands import categorize
+from app.commands.usage import check_usage
 from app.core.db import Database
-from app.core.settings import Settings
 from app.core.tables import Job
+from app.exports import workbook
+from app.exports.errors import FormatNotInstalled
+from app.http.routers import exports
 from newfound_client import Client
 from tests.app import rows
-from tests.app.server import running
-from tests.waits import PATIENCE, free_port, wait_for
+from tests.app.commands.shell import refused_usage, run
+from tests.waits import free_port, wait_for
 
-ROOT = Path(__file__).resolve().parents[3]
 LINES = "text;label;Größe\n" + "".join(f"galaxy star {n};{'sky' if n < 6 else ''};{n}\n" for n in range(12))
 OTHER_COLUMNS = "Inhalt;Kategorie\ngalaxy;sky\n"
-
-
-@pytest.fixture
-def kind() -> str:
-    return "sqlite"
-
-
-@pytest.fixture
-def url(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The address of a service."""
-    monkeypatch.setattr(categorize, "stop_on_signals", lambda: None)
-    with running(settings) as server:
-        yield f"http://127.0.0.1:{server.port}"
 
 
 @pytest.fixture
@@ -49,18 +37,6 @@ def file(tmp_path: Path) -> Path:
     return file
 
 
-def run(*arguments: object) -> int:
-    return cli.main(["categorize", *map(str, arguments)])
-
-
-def refused_usage(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
-    """The line with which the command refuses its arguments."""
-    with pytest.raises(SystemExit) as ended:
-        run(*arguments)
-    assert ended.value.code == 2
-    return capsys.readouterr().err.splitlines()[-1].partition("error: ")[2]
-
-
 def test_wrong_arguments_end_with_2_before_anything_is_done(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -69,9 +45,14 @@ def test_wrong_arguments_end_with_2_before_anything_is_done(
     assert refused_usage(capsys, missing, "--out", out) == f"argument FILE: {missing}: No such file or directory"
     assert refused_usage(capsys, tmp_path, "--out", out) == f"argument FILE: {tmp_path}: Is a directory"
     assert refused_usage(capsys, file) == "the following arguments are required: --out"
-    assert "should end with one of .csv, .ndjson, .jsonl" in refused_usage(capsys, file, "--out", tmp_path / "out.doc")
+    endings = "should end with one of .csv, .xlsx, .ndjson, .jsonl, .parquet"
+    assert endings in refused_usage(capsys, file, "--out", tmp_path / "out.doc")
     assert "no file can be written there" in refused_usage(capsys, file, "--out", tmp_path / "no" / "out.csv")
     assert "it is one of the files to be read" in refused_usage(capsys, file, "--out", file)
+    model = ["--out", out, "--save-model"]
+    assert "no file can be written there" in refused_usage(capsys, file, *model, tmp_path / "no" / "model")
+    assert "it is one of the files to be read" in refused_usage(capsys, file, *model, file)
+    assert "the answers go there" in refused_usage(capsys, file, *model, out)
     assert "'nowhere' is not an address" in refused_usage(capsys, file, "--out", out, "--url", "nowhere")
     assert "not allowed with" in refused_usage(capsys, file, "--out", out, "--url", "http://a", "--data-folder", "b")
     assert "invalid int value: 'many'" in refused_usage(capsys, file, "--out", out, "--sweeps", "many")
@@ -171,10 +152,61 @@ def test_the_whole_thing_prints_what_was_found_and_writes_the_answers(
     [corpus] = Client(url).corpora()
     assert (corpus["name"], corpus["documents"], corpus["labeled"]) == ("Ärger", 14, 6)
     header, *lines = out.read_text(encoding="utf-8-sig").splitlines()
-    assert header.startswith("key,text,category,known,probability,") and header.endswith(",Größe,year")
-    assert lines[0].split(",")[1:4] == ["galaxy star 6", "physics", "true"]
-    assert lines[6].startswith("k,'=cmd(),physics,"), "no spreadsheet takes it for a formula"
+    assert header.startswith("key,text,label,category,known,probability,") and header.endswith(",Größe,year")
+    assert lines[0].split(",")[1:5] == ["galaxy star 6", "", "physics", "true"]
+    assert lines[6].startswith("k,'=cmd(),,physics,"), "no spreadsheet takes it for a formula"
     assert len(lines) == 8
+
+
+@pytest.mark.parametrize("ending", ["xlsx", "XLSX", "parquet", "jsonl"])
+def test_the_ending_says_the_format(
+    url: str, file: Path, database: Database, capsys: pytest.CaptureFixture[str], ending: str
+) -> None:
+    """What is written is read back with the libraries that uploads use."""
+    out = file.parent / f"out.{ending}"
+    thread = meanwhile(url, succeed(database))
+    assert run(file, "--out", out, "--url", url, "--quiet") == 0
+    thread.join()
+    expected = [(f"galaxy star {n}", str(n)) for n in range(6, 12)]
+    if ending == "parquet":
+        table = pyarrow.parquet.read_table(out).to_pylist()
+    elif ending == "jsonl":
+        table = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+    else:
+        header, *lines = CalamineWorkbook.from_path(out).get_sheet_by_index(0).to_python()
+        table = [dict(zip(header, line, strict=True)) for line in lines]
+    assert [(row["text"], row["Größe"]) for row in table] == expected
+    assert {row["category"] or None for row in table} == {"physics", "new-1", None}
+    assert sorted(path.name for path in file.parent.iterdir()) == ["Fälle.csv", out.name]
+
+
+def test_a_format_that_the_service_does_not_write_is_refused_before_there_is_a_corpus(
+    url: str, file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def missing() -> None:
+        raise FormatNotInstalled("Parquet is not written here")
+
+    monkeypatch.setattr(exports, "check_installed", missing)
+    assert run(file, "--out", file.parent / "out.parquet", "--url", url) == 1
+    assert capsys.readouterr().err.endswith("newfound: Parquet is not written here\n")
+    assert list(Client(url).corpora()) == []
+
+
+def test_answers_that_a_workbook_has_no_room_for_are_not_lost(
+    url: str, file: Path, database: Database, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(workbook, "MAX_ROWS", 4)
+    monkeypatch.setattr(Client, "export_model", lambda _, job_id, target: target.write(b"learned"))
+    out, model = file.parent / "out.xlsx", file.parent / "model"
+    out.write_text("an older file")
+    thread = meanwhile(url, succeed(database))
+    assert run(file, "--out", out, "--save-model", model, "--url", url) == 1
+    thread.join()
+    instead = file.parent / "out.xlsx.csv"
+    told = capsys.readouterr().err
+    assert "a sheet has at most 4 rows" in told and f"newfound: The answers are in {instead} instead" in told
+    assert (out.read_text(), len(instead.read_text(encoding="utf-8-sig").splitlines())) == ("an older file", 7)
+    assert model.read_bytes() == b"learned"
 
 
 def test_json_is_one_document_on_stdout_and_quiet_is_nothing(
@@ -233,17 +265,19 @@ def test_an_interrupt_before_there_is_a_job_leaves_no_corpus(
     assert list(Client(url).corpora()) == []
 
 
-def test_the_help_has_examples_that_the_command_understands(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_help_has_examples_that_the_command_understands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit) as ended:
         run("--help")
     assert ended.value.code == 0
     text = capsys.readouterr().out
     examples = [line for line in text.splitlines() if line.startswith("  newfound categorize ")]
-    assert len(examples) == 5
+    assert len(examples) == 8
+    monkeypatch.chdir(tmp_path)
     for example in examples:
-        command = example.partition("#")[0].replace("newfound", f"{sys.executable} -m app.cli")
-        tried = subprocess.run(
-            command, shell=True, cwd=ROOT, env=os.environ | {"COLUMNS": "200"}, capture_output=True, text=True,
-            timeout=PATIENCE,
-        )  # fmt: skip
-        assert (tried.returncode, "No such file or directory" in tried.stderr) == (2, True), tried.stderr
+        _, *words = shlex.split(example, comments=True)
+        for name in words:
+            if name.endswith((".csv", ".xlsx", ".txt", ".newfound-model")):
+                Path(name).touch()
+        check_usage(cli.make_parser().parse_args(words))

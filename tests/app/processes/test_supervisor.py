@@ -60,6 +60,12 @@ def test_a_child_that_is_killed_is_started_again(name: str, number: signal.Signa
         assert {other: service.pid(other) for other in others} == others
 
 
+def test_a_service_without_workers_is_the_api_alone(tmp_path: Path) -> None:
+    settings = Settings(data_folder=tmp_path, workers=2)
+    assert list(Supervisor(settings, has_workers=False).children) == [API]
+    assert list(Supervisor(settings).children) == [API, "worker-1", "worker-2"]
+
+
 def test_an_api_that_is_killed_before_it_listens_is_started_again(tmp_path: Path) -> None:
     with Children(tmp_path, api=SLEEP) as service:
         before = service.pid(API)
