@@ -18,7 +18,6 @@ from app.commands.usage import is_file
 from newfound_client import Client, Refused
 from newfound_client.files import LINE_FORMATS
 
-BOM = "\ufeff".encode()  # spreadsheets know UTF-8 by it
 LONGEST_CELL = 2**31 - 1  # bytes, of a column that a document came with
 UNUSABLE = "the row cannot be used"
 
@@ -29,11 +28,10 @@ def write_new(client: Client, parsed: argparse.Namespace, told: Console, file: B
     """Write what a model says of the documents of a file to another; returns how far the model's documents drift."""
     [path] = parsed.files
     chosen = LINE_FORMATS[parsed.out.suffix.lower()]
-    file.write(BOM if chosen == "csv" else b"")
     with model(client, parsed.frozen) as frozen:
         told.print(f"Categorizing {escape(str(path))}")
         try:
-            client.categorize_to(frozen, path, file, chosen, **given(parsed, *READING, *LABELS))
+            client.categorize_to(frozen, path, file, chosen, bom=chosen == "csv", **given(parsed, *READING, *LABELS))
         except Refused as error:
             raise refused_file(path, error) from error
         return client.drift(frozen)

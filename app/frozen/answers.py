@@ -8,8 +8,9 @@ from typing import Any
 from app.core.errors import UploadTooLarge
 from app.exports.cells import ENCODER
 from app.exports.delimited import CsvOptions, csv_pieces
+from app.exports.fields import own_names
 from app.exports.objects import lines
-from app.exports.tables import Column, Table, Values
+from app.exports.tables import Column, Kind, Table, Values
 from app.frozen.documents import Answered, Thresholds, answered, told
 from app.frozen.drift import DayCounts, counted
 from app.frozen.models import Categorizer
@@ -21,8 +22,9 @@ MOST_IN_JSON = 10_000  # documents of an answer that is one value
 MOST_ERRORS = 1_000  # that are told one by one
 
 # Of a table of answers, with their kinds; kept fields follow.
-COLUMNS = {
+COLUMNS: dict[str, Kind] = {
     "key": "name",
+    "text": "text",
     "category": "name",
     "known": "boolean",
     "probability": "number",
@@ -46,6 +48,7 @@ class Asked:
     model: Categorizer
     reading: Reading
     thresholds: Thresholds
+    has_mark: bool = False  # a byte order mark before a table
     n_documents: int = 0
     n_novel: int = 0  # by the default threshold, as drift counts them
     n_without_evidence: int = 0
@@ -105,25 +108,26 @@ def line_of(asked: Asked, found: Answered | BadLine) -> dict[str, Any]:
 
 
 def delimited(asked: Asked) -> Iterator[bytes]:
-    """A table, with the columns that the file came with at its end; safe for spreadsheets."""
+    """A table with texts, and the columns that the file came with at its end; safe for spreadsheets."""
     fields = asked.reading.columns["fields"]
-    columns = [Column(name, kind) for name, kind in COLUMNS.items()]  # type: ignore[arg-type]
-    taken = {column.name for column in columns}
-    columns += [Column(f"{name}_field" if name in taken else name, "value", is_field=True) for name in fields]
+    called = own_names(COLUMNS, fields)
+    columns = [Column(called[name], kind) for name, kind in COLUMNS.items()]
+    columns += [Column(name, "value", is_field=True) for name in fields]
 
     def lots() -> Iterator[list[Values]]:
         for lot in asked.lots():
-            yield [values(line_of(asked, each), fields) for each in lot]
+            yield [values(each, line_of(asked, each), fields) for each in lot]
 
-    return csv_pieces(Table("answers", columns, lots), CsvOptions())
+    return csv_pieces(Table("answers", columns, lots), CsvOptions(has_mark=asked.has_mark))
 
 
-def values(line: dict[str, Any], fields: list[str]) -> Values:
+def values(found: Answered | BadLine, line: dict[str, Any], fields: list[str]) -> Values:
     """A row of the table."""
     likely = line.get("likely") or []
     second = likely[1] if len(likely) > 1 else {}
     shown = {
         **line,
+        "text": found.row.text if isinstance(found, Answered) else None,
         "category": line.get("name"),
         "runner_up": second.get("name"),
         "runner_up_probability": second.get("probability"),

@@ -26,6 +26,7 @@ class NewDocumentChoices(FileChoices):
         description="Of the answer. `json` is for up to 10,000 documents; with the others there is no limit, and a row "
         "that cannot be used has a line of its own, with the reason.",
     )
+    bom: bool = Field(default=False, description="Of CSV: a byte order mark, by which Excel knows UTF-8.")
 
 
 NEW_DOCUMENT: dict[str, Any] = {

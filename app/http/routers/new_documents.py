@@ -134,7 +134,7 @@ async def answered(
     async with received(request, settings) as spooled:
         choices = with_form(choices, spooled)
         reading = await intake.read(partial(look_at, spooled, choices, settings, tuple(choices.text)))
-        asked = Asked(model, reading, Thresholds(choices.unsure_known, choices.unsure_new, choices.novel))
+        asked = Asked(model, reading, Thresholds(choices.unsure_known, choices.unsure_new, choices.novel), choices.bom)
         work = partial(one_value if choices.answer_format == "json" else as_file, asked, row, choices, settings)
         response = await to_thread.run_sync(work, limiter=intake.limiter(answering_threads, ANSWERING_THREADS))
     await to_thread.run_sync(partial(note, sessions, row.id, asked))
