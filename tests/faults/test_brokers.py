@@ -2,6 +2,8 @@
 
 import time
 
+import pytest
+
 from tests.faults.stack import TWO_CHAINS, Report, Stack, rounded
 from tests.waits import wait_for
 
@@ -37,6 +39,7 @@ def test_kill_of_the_broker_and_a_job_submitted_while_it_is_down(stack: Stack, r
     stack.check(waiting)
 
 
+@pytest.mark.parametrize("opened_stack", [pytest.param("embedded", marks=pytest.mark.slow), "deployed"], indirect=True)
 def test_loss_of_all_messages(stack: Stack, report: Report) -> None:
     for worker in stack.workers.values():  # else one may still wait to connect again after an earlier loss
         worker.kill()

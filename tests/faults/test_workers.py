@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
+import pytest
 from sqlalchemy import select
 
 from app.core.tables import Checkpoint, Draw, Unit
@@ -44,6 +45,7 @@ def test_kill_of_a_worker(stack: Stack, report: Report) -> None:
     report(takeover_seconds=rounded(takeover), sweeps_lost=round(held.sweeps_lost))
 
 
+@pytest.mark.parametrize("opened_stack", [pytest.param("embedded", marks=pytest.mark.slow), "deployed"], indirect=True)
 def test_kill_of_every_worker_at_once(stack: Stack, report: Report) -> None:
     stack.warm_up()
     job_id = stack.submit(**TWO_CHAINS)

@@ -315,7 +315,8 @@ def name_categories(size: Size) -> Work:
 def portray_categories(size: Size) -> Work:
     corpus, category = corpus_of(size), answers_at_random(size)
     nobody, sure = np.full(category.size, NO_CATEGORY), np.full(category.size, 0.9)
-    answers = Consensus(2 * size.n_known, category, sure, nobody, np.full(category.size, np.nan), sure)
+    unknown, others = np.full(category.size, np.nan), no_others(category.size)
+    answers = Consensus(2 * size.n_known, category, sure, nobody, unknown, sure, *others)
     counts, weight = word_counts(corpus), np.ones(category.size, np.int64)
 
     def work(threads: Threads) -> object:

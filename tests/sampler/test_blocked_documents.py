@@ -265,6 +265,7 @@ def test_the_test_has_the_power_to_find_a_wrong_kernel(mistake: str, monkeypatch
         test_long_documents_of_one_word_keep_their_law(monkeypatch)
 
 
+@pytest.mark.slow
 def test_rows_that_are_asked_for_ahead_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """As they are where chances fill more than a core's caches."""
     given, found = GIVEN["moderate alpha"], []

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from sampler.answers.consensus import Consensus
+from sampler.answers.others import no_others
 from sampler.answers.portraits import N_DOCUMENTS, Portrait, portraits, size_intervals
 from sampler.answers.words import group_words, word_counts
 from sampler.corpus import NO_CATEGORY, Array
@@ -15,7 +16,10 @@ N_WORDS = 70
 def consensus_of(category: Array, probability: Array, runner_up: Array, second: Array) -> Consensus:
     """An answer for unlabeled documents."""
     n = int(category.max()) + 1
-    return Consensus(n, category.astype(np.int32), probability, runner_up.astype(np.int32), second, np.zeros(n))
+    others = no_others(category.size)
+    return Consensus(
+        n, category.astype(np.int32), probability, runner_up.astype(np.int32), second, np.zeros(n), *others
+    )
 
 
 def portraits_of(
@@ -91,7 +95,7 @@ def test_a_category_alone_has_no_nearest_one_and_one_without_documents_shows_non
     corpus = harness.corpus_of([[0, 1], [0, 2]], [-1, -1], 3, 1)
     counts = word_counts(corpus)
     nobody = np.full(2, NO_CATEGORY, np.int32)
-    given = Consensus(2, np.array([1, 1], np.int32), np.ones(2), nobody, np.full(2, np.nan), np.zeros(2))
+    given = Consensus(2, np.array([1, 1], np.int32), np.ones(2), nobody, np.full(2, np.nan), np.zeros(2), *no_others(2))
     empty, alone = portraits(counts, group_words(counts, given.category, 2), corpus.labels, given, np.ones(2, np.int64))
     assert (empty.nearest, empty.representative.size, empty.edge.size, empty.by_probability) == (None, 0, 0, [])
     assert alone.nearest is None

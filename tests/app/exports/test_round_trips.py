@@ -17,7 +17,7 @@ from tests.app.exports.documents import ODD, TEXTS, corpora, fill
 
 CORPUS = f"/v1/corpora/{rows.CORPUS}"
 FORMATS = ["csv", "csv&safe=false", "csv&delimiter=semicolon&bom=true", "xlsx", "ndjson", "parquet"]
-EXAMPLES = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], database=None)
+EXAMPLES = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], database=None)
 ALL_ODD = [
     {"key": f"k{n}", "text": text if text.strip() else "", "is_counts": False, "label": None, "erased": False,
      "fields": {"odd": text, "other": text or 1, "list": [text]}}

@@ -197,6 +197,7 @@ def test_a_word_that_many_documents_have_is_found_in_their_texts(
         assert numbers(client, indexed, limit=2, **order, **parameters) == in_order, parameters
 
 
+@pytest.mark.parametrize("kind", ["sqlite"])
 def test_the_unsure_flag_follows_the_thresholds_of_the_request(client: TestClient, made: Made) -> None:
     for parameters in ({}, {"unsure_known": 0.6, "unsure_new": 0.2}, {"unsure_known": 0.0, "unsure_new": 1.0}):
         documents = client.get(f"{made.job}/documents", params=parameters).json()["documents"]
@@ -204,6 +205,7 @@ def test_the_unsure_flag_follows_the_thresholds_of_the_request(client: TestClien
         assert flagged == set(numbers(client, made, unsure="true", **parameters))
 
 
+@pytest.mark.parametrize("kind", ["sqlite"])
 def test_a_cursor_of_another_order_is_refused_with_the_order_that_it_is_of(client: TestClient, made: Made) -> None:
     path = f"{made.job}/documents"
     cursors = {
@@ -221,6 +223,7 @@ def test_a_cursor_of_another_order_is_refused_with_the_order_that_it_is_of(clien
                 assert (f"sort={of}" if of else "order of the upload") in error["reason"]
 
 
+@pytest.mark.parametrize("kind", ["sqlite"])
 @pytest.mark.parametrize(
     "cursor", [["probability", 0.5, -1], ["probability", "x", 1], ["known", 0.5, 1], ["unsure", 0.5], 2**63, [1]]
 )
@@ -230,6 +233,7 @@ def test_what_is_no_cursor_is_refused(client: TestClient, made: Made, cursor: An
         assert answer.status_code == 422
 
 
+@pytest.mark.parametrize("kind", ["sqlite"])
 @pytest.mark.parametrize(
     "parameters",
     [

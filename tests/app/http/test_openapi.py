@@ -194,8 +194,8 @@ def test_whatever_is_asked_the_answer_is_one_that_the_document_describes(
     if "422" in operation.definition.raw["responses"]:
         cases |= operation.as_strategy(GenerationMode.NEGATIVE)
 
-    @seed(20261127)  # six examples on each database: twelve of every operation
-    @settings(max_examples=6, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @seed(20261127)  # five examples on each database: ten of every operation
+    @settings(max_examples=5, deadline=None, database=None, suppress_health_check=list(HealthCheck))
     @given(case=cases, has_known_ids=booleans())
     def ask(case: Case[Any], has_known_ids: bool) -> None:
         known = {"corpus_id": rows.CORPUS, "job_id": job_id}
