@@ -48,7 +48,7 @@ def conclude(leg: Leg) -> list[int]:
     save_all(leg, Answer, results.answer_rows(leg.job, stored, conclusion, described.tree.leaf))
     save_all(leg, Audit, results.audit_rows(leg.job, stored, conclusion))
     save_all(leg, Topic, topic_rows)
-    save_all(leg, TreeNode, portraits.tree_rows(leg.job, described, names.vocabulary))
+    save_all(leg, TreeNode, portraits.tree_rows(leg.job, described, names))
     save_model(leg, file, told)
     next_units = leg.end(lambda session: results.save_summary(session, leg.job, best, categories, facts))
     clear_older_results(leg)

@@ -121,8 +121,8 @@ def telling_rows(words: Iterable[tuple[int, float, float]], vocabulary: Sequence
     return [{"word": vocabulary[word], "share": share, "other_share": other} for word, share, other in words]
 
 
-def tree_rows(job: Job, described: Described, vocabulary: Sequence[str]) -> Iterator[Rows]:
-    """Batches of rows of `tree_nodes`."""
+def tree_rows(job: Job, described: Described, names: Names) -> Iterator[Rows]:
+    """Batches of rows of `tree_nodes`; the words of nodes begin with those that name them."""
     tree = described.tree
     rows = (
         {
@@ -132,7 +132,7 @@ def tree_rows(job: Job, described: Described, vocabulary: Sequence[str]) -> Iter
             "category": none_if(NO_CATEGORY, tree.category[node]),
             "n_documents": int(tree.n_documents[node]),
             "together": None if np.isnan(tree.together[node]) else float(tree.together[node]),
-            "top_words": [{"word": vocabulary[word], "documents": n} for word, n in words],
+            "top_words": [{"word": names.vocabulary[word], "documents": n} for word, n in names.telling_first(words)],
         }
         for node, words in enumerate(described.node_words)
     )

@@ -13,7 +13,7 @@ from app.core.kinds import UnitKind
 from app.core.tables import Checkpoint, Document, Draw, Job, Unit, is_part_of
 from sampler.copies import Texts
 from sampler.corpus import Array, Corpus
-from sampler.text import TextOptions
+from sampler.text import AUTO_LANGUAGE, STOP_WORD_LANGUAGES, TextOptions, stop_list
 
 BATCH = 1_000  # rows an INSERT
 KEPT_CHECKPOINTS = 2
@@ -46,8 +46,17 @@ class Names(NamedTuple):
 
         `words` are those of each category, best first, see `sampler.answers.words.relevant_words`.
         """
-        of_new = [[self.vocabulary[word] for word, _ in best] for best in words[len(self.categories) :]]
-        return self.categories + names_of_new(self.categories, of_new)
+        of_new = [[self.vocabulary[word] for word, _ in self.telling_first(best)] for best in words]
+        return self.categories + names_of_new(self.categories, of_new[len(self.categories) :])
+
+    def telling_first(self, words: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Words in their order, but stop words, which short texts keep, behind the others.
+
+        Nobody would call a category after "to" and "from".
+        """
+        language = (self.facts or {}).get("language")
+        stop_words = stop_list(language if language in STOP_WORD_LANGUAGES else AUTO_LANGUAGE)
+        return sorted(words, key=lambda word: self.vocabulary[word[0]] in stop_words)
 
 
 class Stored(NamedTuple):

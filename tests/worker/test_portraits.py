@@ -12,6 +12,7 @@ from app.core.db import Database
 from app.core.settings import Settings
 from app.core.tables import Answer, Document, TreeNode
 from tests.worker import jobs
+from worker.store import Names
 
 
 def run(database: Database, settings: Settings, **fields: Any) -> str:
@@ -114,3 +115,12 @@ def test_what_is_told_of_categories_does_not_depend_on_the_order_of_uploads(
             session.delete(session.get_one(jobs.Corpus, corpus_id))
     assert outcomes[0] == outcomes[1]
     assert all(category["short_id"] and category["portrait"] for category in outcomes[0][0])
+
+
+def test_stop_words_that_short_texts_keep_are_in_no_name_if_there_are_others() -> None:
+    names = Names(["a", "flight", "from", "der", "to"], ["hotel"], {"language": None})
+    words = [(4, 9), (1, 8), (2, 7), (3, 6)]
+    assert names.of_categories([[], words, [(4, 9), (2, 7)]]) == ["hotel", "new 1: flight, der, to", "new 2: to, from"]
+    assert names.telling_first(words) == [(1, 8), (3, 6), (4, 9), (2, 7)]
+    german = names._replace(facts={"language": "de"})
+    assert german.telling_first(words) == [(4, 9), (1, 8), (2, 7), (3, 6)]
