@@ -146,6 +146,7 @@ def test_a_service_that_is_told_to_end_leaves_no_process(number: signal.Signals,
         assert service.get("/health")["status"]
 
 
+@pytest.mark.slow
 def test_the_service_goes_on_with_a_job_after_it_was_ended_and_started_again(tmp_path: Path) -> None:
     with running(tmp_path) as service:
         corpus_id = service.upload_sample()

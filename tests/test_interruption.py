@@ -57,8 +57,8 @@ def test_that_never_ends(postgres, tmp_path):
     ("number", "to_all", "options"),
     [
         (signal.SIGINT, True, ["-n", "1"]),  # Ctrl-C reaches all that is in the foreground
-        (signal.SIGTERM, False, []),
-        (signal.SIGKILL, False, ["-n", "1"]),
+        pytest.param(signal.SIGTERM, False, [], marks=pytest.mark.slow),
+        pytest.param(signal.SIGKILL, False, ["-n", "1"], marks=pytest.mark.slow),
     ],
     ids=["Ctrl-C", "SIGTERM", "SIGKILL"],
 )

@@ -77,6 +77,7 @@ FAULTS: list[Callable[[Stack, random.Random], None]] = [
 ]
 
 
+@pytest.mark.parametrize("opened_stack", [pytest.param("embedded", marks=pytest.mark.slow), "deployed"], indirect=True)
 def test_after_random_kills_of_idle_and_newborn_workers_a_job_is_done(stack: Stack, report: Report) -> None:
     """Nobody works, so no lease tells that somebody died: the next call must find a worker all the same."""
     dice, began = random.Random(2), time.monotonic()

@@ -77,6 +77,7 @@ def test_kill_of_the_api(stack: Stack, report: Report) -> None:
     stack.check(job_id)
 
 
+@pytest.mark.parametrize("opened_stack", ["embedded", pytest.param("deployed", marks=pytest.mark.slow)], indirect=True)
 def test_a_worker_stopped_past_its_lease_writes_nothing_when_it_wakes(stack: Stack, report: Report) -> None:
     job_id = stack.submit()
     stack.reach(job_id)
@@ -132,6 +133,7 @@ def test_sigterm_ends_a_worker_in_seconds_and_nothing_is_lost(stack: Stack, repo
     stack.check(job_id)
 
 
+@pytest.mark.parametrize("opened_stack", [pytest.param("embedded", marks=pytest.mark.slow), "deployed"], indirect=True)
 def test_a_unit_that_kills_its_worker_each_time_fails_its_job_and_no_other(stack: Stack, report: Report) -> None:
     began = time.monotonic()
     poison = stack.submit(seed=13, hyperparameters=SLOW_TO_START)

@@ -178,6 +178,7 @@ def upload(context: schemathesis.SerializationContext, value: Any) -> bytes:
     return str(value).encode("utf-8", "replace") if len(str(value)) % 2 else UPLOAD_EXAMPLE.encode()
 
 
+@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_whatever_is_asked_the_answer_is_one_that_the_document_describes(
     client: TestClient, database: Database, name: str
@@ -194,8 +195,8 @@ def test_whatever_is_asked_the_answer_is_one_that_the_document_describes(
     if "422" in operation.definition.raw["responses"]:
         cases |= operation.as_strategy(GenerationMode.NEGATIVE)
 
-    @seed(20261127)  # five examples on each database: ten of every operation
-    @settings(max_examples=5, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @seed(20261127)
+    @settings(max_examples=8, deadline=None, database=None, suppress_health_check=list(HealthCheck))
     @given(case=cases, has_known_ids=booleans())
     def ask(case: Case[Any], has_known_ids: bool) -> None:
         known = {"corpus_id": rows.CORPUS, "job_id": job_id}
