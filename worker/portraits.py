@@ -65,21 +65,22 @@ def identify(
     """The names and ids of the categories; new ones keep the ids that they have in the job's present results."""
     texts = stored.texts
     shown = [text for each in described.portraits for text in (*each.representative.tolist(), *each.edge.tolist())]
-    keys = keys_of(session, stored, consensus, shown)
+    of_documents = consensus_of_documents(consensus, texts).category
+    keys = keys_of(session, stored, consensus, of_documents, shown)
     is_free = texts.labels == UNLABELED
-    of_documents = consensus_of_documents(consensus, texts).category[is_free]
     n_known = len(names.categories)
-    inherited = short_ids.inherited_ids(session, job, stored.document_ids[is_free], of_documents, n_known)
+    inherited = short_ids.inherited_ids(session, job, stored.document_ids[is_free], of_documents[is_free], n_known)
     representative = [[keys[text] for text in each.representative.tolist()] for each in described.portraits[n_known:]]
     return Identified(
         names.of_categories(described.words), short_ids.of_categories(names.categories, representative, inherited), keys
     )
 
 
-def keys_of(session: Session, stored: Stored, consensus: Consensus, shown: Iterable[int]) -> dict[int, str]:
-    """For some texts the key of a document: the first that has the category of its text."""
+def keys_of(
+    session: Session, stored: Stored, consensus: Consensus, of_documents: Array, shown: Iterable[int]
+) -> dict[int, str]:
+    """For some texts the key of a document: the first whose category, of int32[D], is that of its text."""
     texts = stored.texts
-    of_documents = consensus_of_documents(consensus, texts).category
     document_of = texts.first.copy()
     alike = np.flatnonzero(of_documents == consensus.category[texts.text_of])[::-1]
     document_of[texts.text_of[alike]] = alike  # what is written last stays: the first document

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from sqlalchemy import ColumnElement, Select, and_, exists, or_, select
 from sqlalchemy.orm import Session, aliased, sessionmaker
 
+from app.core.certainty import category_probability
 from app.core.errors import JobNotFound
 from app.core.lifecycle import find_corpus
 from app.core.tables import Answer, Category, Document, Job, is_part_of
@@ -242,10 +243,9 @@ ANSWER_PARTS = (
     "reason",
     "leaf",
 )
-CategoryProbability = Callable[[Any, Any], float | None]
 
 
-def answers_table(documents: JobDocuments, shape: Shape, category_probability: CategoryProbability) -> Table:
+def answers_table(documents: JobDocuments, shape: Shape) -> Table:
     """The answers of a job for people and programs, with texts and fields."""
     fields = documents.fields(shape, "value")
     names = own_names((*ANSWER_COLUMNS, "fields"), fields.names)
@@ -264,7 +264,7 @@ def answers_table(documents: JobDocuments, shape: Shape, category_probability: C
             first and first.known,
             row.probability,
             row.known_probability,
-            category_probability(row, first),
+            category_probability(row.probability, row.known_probability, None if first is None else first.known),
             second and second.name,
             None if second is None else row.runner_up_probability,
             row.stability,

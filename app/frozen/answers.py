@@ -5,14 +5,15 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+from app.core.certainty import Thresholds
 from app.core.errors import UploadTooLarge
 from app.exports.cells import ENCODER
 from app.exports.delimited import CsvOptions, csv_pieces
 from app.exports.fields import own_names
 from app.exports.objects import lines
 from app.exports.tables import Column, Kind, Table, Values
-from app.frozen.documents import Answered, Thresholds, answered, told
-from app.frozen.drift import DayCounts, counted
+from app.frozen.documents import Answered, answered, told
+from app.frozen.drift import NOTHING, DayCounts, counted
 from app.frozen.models import Categorizer
 from app.uploads.formats.reading import Reading
 from app.uploads.rows import BadLine, Row
@@ -48,10 +49,9 @@ class Asked:
     model: Categorizer
     reading: Reading
     thresholds: Thresholds
+    novel: float  # novelty from which on a document is novel
     has_mark: bool = False  # a byte order mark before a table
-    n_documents: int = 0
-    n_novel: int = 0  # by the default threshold, as drift counts them
-    n_without_evidence: int = 0
+    counts: DayCounts = NOTHING  # documents that were answered so far
     errors: list[BadLine] = field(default_factory=list)
 
     def lots(self) -> Iterator[list[Answered | BadLine]]:
@@ -59,19 +59,12 @@ class Asked:
         rows = self.reading.rows()
         while some := list(islice(rows, AT_ONCE)):
             lot = [answered(self.model, row) if isinstance(row, Row) else row for row in some]
-            self.count(counted([each for each in lot if isinstance(each, Answered)]))
+            self.counts = self.counts.plus(counted([each for each in lot if isinstance(each, Answered)]))
             yield lot
 
-    def count(self, counts: DayCounts) -> None:
-        """Add some documents."""
-        self.n_documents += counts.n_documents
-        self.n_novel += counts.n_novel
-        self.n_without_evidence += counts.n_without_evidence
-
-    @property
-    def counts(self) -> DayCounts:
-        """Documents that were answered so far."""
-        return DayCounts(self.n_documents, self.n_novel, self.n_without_evidence)
+    def told(self, found: Answered) -> dict[str, Any]:
+        """A document as `NewDocumentOut` has it."""
+        return told(self.model, found, self.thresholds, self.novel)
 
 
 def documents(asked: Asked) -> list[dict[str, Any]]:
@@ -83,7 +76,7 @@ def documents(asked: Asked) -> list[dict[str, Any]]:
     for lot in asked.lots():
         for each in lot:
             if isinstance(each, Answered):
-                found.append(told(asked.model, each, asked.thresholds))
+                found.append(asked.told(each))
             elif len(asked.errors) < MOST_ERRORS:
                 asked.errors.append(each)
         if len(found) > MOST_IN_JSON:
@@ -104,7 +97,7 @@ def line_of(asked: Asked, found: Answered | BadLine) -> dict[str, Any]:
     """A document as `NewDocumentOut` has it; of a line that cannot be used, its number and the reason."""
     if isinstance(found, BadLine):
         return {"line": found.line, "reason": f"the row cannot be used: {found.reason}"}
-    return told(asked.model, found, asked.thresholds)
+    return asked.told(found)
 
 
 def delimited(asked: Asked) -> Iterator[bytes]:

@@ -1,23 +1,16 @@
 """What a model says of one new document, as HTTP tells it."""
 
 import json
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from app.core.certainty import Thresholds, category_probability
 from app.frozen.models import Categorizer
-from app.uploads.rows import BadLine, Row
+from app.uploads.rows import Row
 from sampler.frozen.answering import FrozenAnswer, answer, evidence, tf_idf
+from sampler.text import Reading
 
 NO_EVIDENCE = "no evidence: the model knows no word of the document"
 EMPTY = "no evidence: the document has no text"
-
-
-class Thresholds(NamedTuple):
-    """From which probability on an answer is not unsure, and from which novelty on a document is novel."""
-
-    unsure_known: float
-    unsure_new: float
-    novel: float
 
 
 class Answered(NamedTuple):
@@ -31,18 +24,18 @@ class Answered(NamedTuple):
 
 def answered(model: Categorizer, row: Row) -> Answered:
     """A row with its answer."""
-    read = model.reader.read(json.loads(row.text) if row.is_counts and row.text else row.text)
+    read = read_text(model, row.text, row.is_counts)
     found = answer(model.arrays, model.n_known, read.words, read.counts, read.mark)
     return Answered(row, found, read.n_unknown, read.n_words)
 
 
-def all_answered(model: Categorizer, rows: list[Row | BadLine]) -> Iterator[Answered]:
-    """The rows that can be used, each with its answer."""
-    return (answered(model, row) for row in rows if isinstance(row, Row))
+def read_text(model: Categorizer, text: str, is_counts: bool) -> Reading:
+    """A text, or a ready bag of words as JSON, in the words of the model."""
+    return model.reader.read(json.loads(text) if is_counts and text else text)
 
 
-def told(model: Categorizer, found: Answered, thresholds: Thresholds) -> dict[str, Any]:
-    """The members of a `NewDocumentOut`."""
+def told(model: Categorizer, found: Answered, thresholds: Thresholds, novel: float) -> dict[str, Any]:
+    """The members of a `NewDocumentOut`; a document is novel from the novelty `novel` on."""
     row, says = found.row, found.answer
     common = {
         "key": row.key,
@@ -54,8 +47,6 @@ def told(model: Categorizer, found: Answered, thresholds: Thresholds) -> dict[st
         return {**common, **WITHOUT, "reason": NO_EVIDENCE if row.text else EMPTY}
     first = says.likely[0]
     category = model.categories[first.category]
-    of_side = says.known if category.known else 1.0 - says.known
-    threshold = thresholds.unsure_known if category.known else thresholds.unsure_new
     return {
         **common,
         "category": first.category,
@@ -64,14 +55,14 @@ def told(model: Categorizer, found: Answered, thresholds: Thresholds) -> dict[st
         "known": category.known,
         "probability": first.probability,
         "known_probability": says.known,
-        "category_probability": 1.0 if of_side <= first.probability else first.probability / of_side,
-        "unsure": first.probability < threshold,
+        "category_probability": category_probability(first.probability, says.known, category.known),
+        "unsure": thresholds.is_unsure(first.probability, category.known),
         "likely": [
             {"category": k, "name": model.categories[k].name, "probability": probability}
             for k, probability in says.likely
         ],
         "novelty": says.novelty,
-        "novel": says.novelty >= thresholds.novel,
+        "novel": says.novelty >= novel,
         "evidence": [{"word": model.reader.names[word], "weight": weight} for word, weight in says.evidence],
         "of_corpus": says.is_of_corpus,
         "reason": None,
@@ -82,7 +73,7 @@ def evidence_words(
     model: Categorizer, text: str, is_counts: bool, category: int, runner_up: int | None
 ) -> list[tuple[str, float]]:
     """The words of a text that speak most for a category and against the runner-up, and by how much."""
-    read = model.reader.read(json.loads(text) if is_counts and text else text)
+    read = read_text(model, text, is_counts)
     if read.words.size == 0:
         return []
     values = tf_idf(model.arrays, read.words, read.counts)

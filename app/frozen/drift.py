@@ -23,6 +23,13 @@ class DayCounts(NamedTuple):
     n_novel: int
     n_without_evidence: int
 
+    def plus(self, other: "DayCounts") -> "DayCounts":
+        """These documents and others."""
+        return DayCounts(*map(sum, zip(self, other, strict=True)))
+
+
+NOTHING = DayCounts(0, 0, 0)
+
 
 def counted(found: Sequence[Answered]) -> DayCounts:
     """The documents by what the model says of them, whatever threshold a client has chosen."""

@@ -6,12 +6,13 @@ query joins them.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
 from fastapi import Depends, Query
 from pydantic import StringConstraints
 from sqlalchemy import ColumnElement, and_, case, func, or_
 
+from app.core.certainty import UNSURE, Thresholds
 from app.core.tables import MAX_KEY, MAX_NAME, Answer, Category, Document
 from app.http.document_filters import Fields, field_conditions
 from app.http.routers.results import Number
@@ -19,21 +20,8 @@ from app.http.searches import SearchText, search_of
 from app.http.unindexed import unindexed
 from app.search.words import Search
 
-UNSURE = 0.5
-
 ShortId = Annotated[str, StringConstraints(pattern="^c-[0-9a-z]{1,18}$")]
 Probability = Annotated[float, Query(ge=0.0, le=1.0)]
-
-
-class Thresholds(NamedTuple):
-    """Below which probability an answer is unsure."""
-
-    known: float = UNSURE
-    new: float = UNSURE
-
-    def is_unsure(self, probability: float | None, known: bool | None) -> bool:
-        """Whether an answer is unsure; one without a category is."""
-        return known is None or probability is None or probability < (self.known if known else self.new)
 
 
 DEFAULTS = Thresholds()

@@ -7,11 +7,12 @@ from fastapi import APIRouter, Query, Request, Response
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session, aliased
 
+from app.core.certainty import Thresholds, category_probability
 from app.core.errors import JobNotFound, MalformedRequest, ModelDamaged, NoModel, ResultsNotReady
 from app.core.tables import Answer, Category, Document, Job
 from app.frozen.documents import evidence_words
 from app.frozen.models import Categorizer, model_of_job
-from app.http.answer_filters import AskedAnswers, Thresholds
+from app.http.answer_filters import AskedAnswers
 from app.http.answer_orders import SortBy, cursor_at, place_after, place_of
 from app.http.answer_pages import Asked, is_answered, read_places
 from app.http.cuts import Cut, InCut, find_cut
@@ -136,7 +137,7 @@ def document_out(
         known=known,
         probability=answer.probability,
         known_probability=answer.known_probability,
-        category_probability=category_probability(answer, first),
+        category_probability=category_probability(answer.probability, answer.known_probability, known),
         unsure=thresholds.is_unsure(answer.probability, known),
         runner_up=runner_up(answer, second),
         likely=likely(answer, first, said),
@@ -145,17 +146,6 @@ def document_out(
         stability=answer.stability,
         copy_of=row.original,
     )
-
-
-def category_probability(answer: Answer, category: Category | None) -> float | None:
-    """How probable the category is if the document is of a known one, or of a new one, as the category is.
-
-    At most 1: copies, stability and rounding change the one probability without the other.
-    """
-    if category is None or answer.probability is None or answer.known_probability is None:
-        return None
-    of_side = answer.known_probability if category.known else 1.0 - answer.known_probability
-    return 1.0 if of_side <= answer.probability else answer.probability / of_side
 
 
 def likely(answer: Answer, first: Category | None, said: Said) -> list[LikelyCategory]:

@@ -29,7 +29,6 @@ from app.http.cuts import InCut, by_index, find_cut
 from app.http.dependencies import CorpusId, JobId, Readers, ServiceSettings, problems
 from app.http.document_filters import Fields
 from app.http.files import sent
-from app.http.routers.answers import category_probability
 from app.http.routers.documents import Label, Labeled, chosen
 from app.http.routers.results import categories_of, find_concluded_job
 from app.http.searches import indexing
@@ -196,7 +195,7 @@ def export_documents(
     shape = SHAPES.get(format, OBJECTS)
     if as_ == "labels":
         return download(labels_table(documents, shape), format, asked, settings)
-    table = answers_table(documents, shape, category_probability)
+    table = answers_table(documents, shape)
     model = f"newfound {job_id} edition {job.edition}"
     return download(table, format, asked, settings, model)
 

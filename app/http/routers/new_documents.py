@@ -14,6 +14,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from sqlalchemy.orm import Session, sessionmaker
 
+from app.core.certainty import Thresholds
 from app.core.db import AWAY
 from app.core.errors import (
     JobNotFound,
@@ -30,7 +31,6 @@ from app.core.settings import Settings
 from app.core.tables import FrozenModel
 from app.frozen import answers, drift
 from app.frozen.answers import Asked
-from app.frozen.documents import Thresholds
 from app.frozen.models import Categorizer, OpenModels, find_model, model_of_job
 from app.http.dependencies import JobId, ModelId, Readers, ServiceSettings, Sessions, open_models, problems
 from app.http.files import file_body, look_at, received, room_for_files, sent, with_form
@@ -134,8 +134,12 @@ async def answered(
     async with received(request, settings) as spooled:
         choices = with_form(choices, spooled)
         reading = await intake.read(partial(look_at, spooled, choices, settings, tuple(choices.text)))
-        asked = Asked(model, reading, Thresholds(choices.unsure_known, choices.unsure_new, choices.novel), choices.bom)
-        work = partial(one_value if choices.answer_format == "json" else as_file, asked, row, choices, settings)
+        thresholds = Thresholds(choices.unsure_known, choices.unsure_new)
+        asked = Asked(model, reading, thresholds, choices.novel, choices.bom)
+        if choices.answer_format == "json":
+            work = partial(one_value, asked, row.id)
+        else:
+            work = partial(as_file, asked, choices.answer_format == "csv", settings)
         response = await to_thread.run_sync(work, limiter=intake.limiter(answering_threads, ANSWERING_THREADS))
     await to_thread.run_sync(partial(note, sessions, row.id, asked))
     return response
@@ -150,12 +154,12 @@ def open_model(
         return row, models.get(session, row)
 
 
-def one_value(asked: Asked, row: FrozenModel, choices: NewDocumentChoices, settings: Settings) -> Response:
+def one_value(asked: Asked, model_id: str) -> Response:
     """All answers as one value of JSON."""
     documents = answers.documents(asked)
     return written(
         NewDocumentsOut(
-            model=row.id,
+            model=model_id,
             documents=documents,
             novel=sum(document["novel"] is True for document in documents),
             expected_novel=asked.model.arrays.expected_novel,
@@ -165,9 +169,8 @@ def one_value(asked: Asked, row: FrozenModel, choices: NewDocumentChoices, setti
     )
 
 
-def as_file(asked: Asked, row: FrozenModel, choices: NewDocumentChoices, settings: Settings) -> Response:
+def as_file(asked: Asked, is_table: bool, settings: Settings) -> Response:
     """All answers as a file, which is whole before the first of it is sent. Raises StorageFull."""
-    is_table = choices.answer_format == "csv"
     pieces: Iterator[bytes] = (answers.delimited if is_table else answers.ndjson)(asked)
     with room_for_files(settings):
         file = SpooledTemporaryFile(max_size=IN_MEMORY, dir=str(settings.uploads))  # noqa: SIM115 (closed when sent)
@@ -184,14 +187,14 @@ def as_file(asked: Asked, row: FrozenModel, choices: NewDocumentChoices, setting
 
 def note(sessions: sessionmaker[Session], model_id: str, asked: Asked) -> None:
     """Count what was answered today; an answer does not wait for a database that takes no counts."""
-    if asked.n_documents == 0:
+    if asked.counts.n_documents == 0:
         return
     try:
         with sessions.begin() as session:
             if session.get(FrozenModel, model_id) is not None:
                 drift.record(session, model_id, time(), asked.counts)
     except AWAY as error:
-        logger.warning("model %s: %d documents are not counted: %s", model_id, asked.n_documents, error)
+        logger.warning("model %s: %d documents are not counted: %s", model_id, asked.counts.n_documents, error)
 
 
 @router.get(
