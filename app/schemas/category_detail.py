@@ -5,8 +5,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from app.schemas.common import example
-from app.schemas.portraits import NEAREST, WORDS
-from app.schemas.results import CategoryOut, RunnerUp, TopWord
+from app.schemas.results import NEW_CATEGORY, CategoryOut, RunnerUp, TopWord
 
 
 class PortraitDocument(BaseModel):
@@ -21,22 +20,6 @@ class PortraitDocument(BaseModel):
     erased: bool = Field(description="The text of the document has been erased since.")
 
 
-CATEGORY: dict[str, Any] = {
-    "category": 6,
-    "id": "c-7q3kx9",
-    "name": "new 1: plasma, electron, laser",
-    "known": False,
-    "documents": 203,
-    "size_interval_90": [181, 225],
-    "labeled": 0,
-    "share": 203 / 1519,
-    "top_words": [{"word": "plasma", "documents": 177}],
-    "words": WORDS,
-    "nearest": NEAREST,
-    "stability": 0.97,
-    "topics": [{"topic": 0, "weight": 0.38}],
-    "origin": None,
-}
 DOCUMENT: dict[str, Any] = {
     "key": "paper-812",
     "text": "Tokamak plasmas near the density limit",
@@ -51,7 +34,7 @@ DOCUMENT: dict[str, Any] = {
 class CategoryDetail(CategoryOut):
     """A category with documents that show what it is; null for jobs from before they were chosen."""
 
-    model_config = example(**CATEGORY, representative=[DOCUMENT], edge=[])
+    model_config = example(**NEW_CATEGORY, representative=[DOCUMENT], edge=[])
 
     representative: list[PortraitDocument] | None = Field(
         description="Up to five whose words are best predicted by the category's other documents, neither short nor "

@@ -181,6 +181,24 @@ CALIBRATION: dict[str, Any] = {
 }
 
 
+NEW_CATEGORY: dict[str, Any] = {
+    "category": 6,
+    "id": "c-7q3kx9",
+    "name": "new 1: plasma, electron, laser",
+    "known": False,
+    "documents": 203,
+    "size_interval_90": [181, 225],
+    "labeled": 0,
+    "share": 203 / 1519,
+    "top_words": [{"word": "plasma", "documents": 177}],
+    "words": WORDS,
+    "nearest": NEAREST,
+    "stability": 0.97,
+    "topics": [{"topic": 0, "weight": 0.38}],
+    "origin": None,
+}
+
+
 class CategoriesOut(BaseModel):
     """The categories that a job found, and how sure it is of their number."""
 
@@ -204,22 +222,7 @@ class CategoriesOut(BaseModel):
                 "topics": [{"topic": 2, "weight": 0.44}, {"topic": 9, "weight": 0.07}],
                 "origin": None,
             },
-            {
-                "category": 6,
-                "id": "c-7q3kx9",
-                "name": "new 1: plasma, electron, laser",
-                "known": False,
-                "documents": 203,
-                "size_interval_90": [181, 225],
-                "labeled": 0,
-                "share": 203 / 1519,
-                "top_words": [{"word": "plasma", "documents": 177}],
-                "words": WORDS,
-                "nearest": NEAREST,
-                "stability": 0.97,
-                "topics": [{"topic": 0, "weight": 0.38}],
-                "origin": None,
-            },
+            NEW_CATEGORY,
         ],
         n_new=POSTERIOR,
         n_new_with_documents=POSTERIOR,

@@ -171,8 +171,7 @@ def among_unlabeled(refined: Refined, labels: Array, rates: Array, threads: Thre
     probability 1 - pi_k, `rates` float64[n_known]; one of a new category never has one. Without threads nothing
     interrupts it.
     """
-    unlabeled = np.ones(refined.probability.shape[1])
-    unlabeled[: rates.size] = 1.0 - np.where(np.isnan(rates), 0.0, np.minimum(rates, HIGHEST_RATE))
+    unlabeled = chances_without_label(rates, refined.probability.shape[1])
     is_free, probability, category = labels == UNLABELED, refined.probability.copy(), refined.category.copy()
     for some in (threads or Threads()).slices(labels.size if unlabeled.size else 0, DOCUMENTS_AT_ONCE):
         weighed = probability[some] * np.where(is_free[some, None], unlabeled, 1.0)
@@ -181,6 +180,13 @@ def among_unlabeled(refined: Refined, labels: Array, rates: Array, threads: Thre
         answered = is_free[some] & (category[some] != NO_CATEGORY)
         category[some] = np.where(answered, probability[some].argmax(axis=1), category[some])
     return refined._replace(probability=probability, category=category)
+
+
+def chances_without_label(rates: Array, n_categories: int) -> Array:
+    """float64[K]: the chance that a document of each category bears no label; 1 where the rate is not known."""
+    chances = np.ones(n_categories)
+    chances[: rates.size] = 1.0 - np.where(np.isnan(rates), 0.0, np.minimum(rates, HIGHEST_RATE))
+    return chances
 
 
 def consensus_of_refined(refined: Refined, labels: Array, n_known: int) -> tuple[Consensus, Array]:

@@ -15,7 +15,7 @@ from sampler.answers.consensus import Consensus
 from sampler.calibrated.bags import WordBags, inverse_frequency, select, tf_idf, word_bags
 from sampler.calibrated.logistic_loss import energies
 from sampler.calibrated.logistic_regression import RegressionTask, fit, no_weights
-from sampler.calibrated.refinement import HIGHEST_RATE, Fits, learned_from, refine
+from sampler.calibrated.refinement import Fits, chances_without_label, learned_from, refine
 from sampler.copies import Texts
 from sampler.corpus import NO_CATEGORY, UNLABELED, Array, Corpus
 from sampler.frozen.answering import NOVEL, novelty_among
@@ -73,16 +73,14 @@ def freeze(
     fit(rows, task.examples(np.flatnonzero(is_told)), weights, threads.stop)
     threads.check()
     known = known_documents(labels, np.diff(bags.offsets), seed)
-    sizes, references = energies_by_size(judged, known, n_categories, seed, threads)
+    sizes, references = energies_by_size(judged, known, seed, threads)
     free = np.flatnonzero((labels == UNLABELED) & ~bags.is_empty)
-    is_novel = novelty_of(judged, free, n_categories, sizes, references, threads) >= NOVEL
-    unlabeled = np.ones(n_categories)
-    unlabeled[: judged.rates.size] = 1.0 - np.where(np.isnan(judged.rates), 0.0, np.minimum(judged.rates, HIGHEST_RATE))
+    is_novel = novelty_of(judged, free, sizes, references, threads) >= NOVEL
     return FrozenModel(
         weights=np.ascontiguousarray(weights[:, :n_categories]),
         inverse_frequency=inverse_frequency(bags),
         temperature=judged.temperature,
-        unlabeled=unlabeled,
+        unlabeled=chances_without_label(judged.rates, n_categories),
         chance=judged.chance,
         sizes=sizes,
         starts=np.concatenate([[0], np.cumsum([each.size for each in references])]),
@@ -100,9 +98,7 @@ def known_documents(labels: Array, n_distinct: Array, seed: int) -> Array:
     return chosen(documents, LARGEST_REFERENCE, seed, Step.SAMPLE)
 
 
-def energies_by_size(
-    judged: Judged, known: Array, n_categories: int, seed: int, threads: Threads
-) -> tuple[Array, list[Array]]:
+def energies_by_size(judged: Judged, known: Array, seed: int, threads: Threads) -> tuple[Array, list[Array]]:
     """Sizes in distinct words, int64[B], and of each the energies of known documents, ascending.
 
     Those that are of a size stand for it; where they are few, longer ones do, cut to it.
@@ -110,14 +106,16 @@ def energies_by_size(
     fold, bags, place = judged.fits.fold[known], *shuffled(judged.bags, known, seed)
     size_of = np.diff(bags.offsets)
     sizes = [size for size in SIZES if size == 1 or (size_of >= size).sum() >= FEWEST_LABELED]
-    references = []
+    chosen_ones, cuts = [], []
     for size, following in pairwise([*sizes, int(size_of.max()) + 1]):
         documents, longest = np.flatnonzero((size_of >= size) & (size_of < following)), following
         if documents.size < ENOUGH_OF_SIZE:
             documents, longest = np.flatnonzero(size_of >= size), int(np.sqrt(size * following))
-        some = cut_to(bags, place, documents, longest)
-        references.append(np.sort(energies_of(judged, some, fold[documents], n_categories, threads)))
-    return np.array(sizes), references
+        chosen_ones.append(documents)
+        cuts.append(cut_to(bags, place, documents, longest))
+    energy = energies_of(judged, joined(cuts), fold[np.concatenate(chosen_ones)], threads)
+    ends = np.cumsum([documents.size for documents in chosen_ones])
+    return np.array(sizes), [np.sort(of_size) for of_size in np.split(energy, ends[:-1])]
 
 
 def shuffled(bags: WordBags, documents: Array, seed: int) -> tuple[WordBags, Array]:
@@ -138,9 +136,16 @@ def cut_to(bags: WordBags, place: Array, documents: Array, longest: int) -> Word
     return WordBags(offsets, some.words[stays], some.counts[stays], bags.n_words)
 
 
-def energies_of(judged: Judged, some: WordBags, fold: Array, n_categories: int, threads: Threads) -> Array:
+def joined(parts: list[WordBags]) -> WordBags:
+    """Bags over the same words, one part behind the other."""
+    lengths = np.concatenate([np.diff(part.offsets) for part in parts])
+    words, counts = (np.concatenate([getattr(part, name) for part in parts]) for name in ("words", "counts"))
+    return WordBags(np.concatenate([[0], np.cumsum(lengths)]), words, counts, parts[0].n_words)
+
+
+def energies_of(judged: Judged, some: WordBags, fold: Array, threads: Threads) -> Array:
     """float32[n]: the energies of bags by the fits that left out their folds int64[n], see `answering.energy_of`."""
-    rows = some.rows(tf_idf(some, inverse_frequency(judged.bags)))
+    rows, n_categories = some.rows(tf_idf(some, inverse_frequency(judged.bags))), judged.column.size
     energy, weights = np.zeros(some.n_documents, np.float32), no_weights(rows, n_categories, 1)[0]
     for number, of_fold in enumerate(judged.fits.weights):
         weights[:, :n_categories] = of_fold[:, judged.column]
@@ -149,12 +154,10 @@ def energies_of(judged: Judged, some: WordBags, fold: Array, n_categories: int, 
     return energy
 
 
-def novelty_of(
-    judged: Judged, documents: Array, n_categories: int, sizes: Array, references: list[Array], threads: Threads
-) -> Array:
+def novelty_of(judged: Judged, documents: Array, sizes: Array, references: list[Array], threads: Threads) -> Array:
     """float64[n]: the novelty of documents by the fits that left them out."""
     some, _ = select(judged.bags, documents)
-    energy = energies_of(judged, some, judged.fits.fold[documents], n_categories, threads)
+    energy = energies_of(judged, some, judged.fits.fold[documents], threads)
     size = np.searchsorted(sizes, np.diff(some.offsets), side="right") - 1
     found = np.zeros(documents.size)
     for number, reference in enumerate(references):
