@@ -42,7 +42,7 @@ def test_results_that_are_replaced_meanwhile_end_the_export(database: Database, 
         found = lifecycle.find_job(session, job[-36:])
         categories = session.query(Category).filter_by(job_id=found.id).all()
     chosen = JobDocuments(database.readers, found, categories, Chosen())
-    table = answers_table(chosen, OBJECTS, lambda *_: None).lots()
+    table = answers_table(chosen, OBJECTS).lots()
     assert len(list(next(table))) == 2
     with database.sessions.begin() as session:
         session.execute(update(Job).values(edition=2))
