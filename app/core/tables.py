@@ -219,6 +219,10 @@ class Job(Base):
     name: Mapped[str | None] = mapped_column(String(MAX_NAME))
     name_folded: Mapped[str | None]  # as it is searched: SQLite itself knows upper and lower case of ASCII alone
     note: Mapped[str | None]
+    # Of a job that continues another one: that one, of which edition, the last of its decisions that is a label here,
+    # and the names of its known categories that are others now.
+    continues: Mapped[str | None] = mapped_column(String(36), index=True)
+    continued: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))  # edition decision names labels
     deleted_at: Mapped[float | None]  # since then nobody sees it, while its rows are taken out a few at a time
 
     __table_args__ = (
@@ -354,7 +358,8 @@ class Category(Base):
     share: Mapped[float]
     top_words: Mapped[list[Any]]  # [{"word": ..., "documents": ...}]
     stability: Mapped[float | None]
-    short_id: Mapped[str | None] = mapped_column(String(20))  # stays while indices change
+    short_id: Mapped[str | None] = mapped_column(String(20), index=True)  # stays while indices change
+    is_named: Mapped[bool] = mapped_column(default=False, server_default=false())  # somebody gave a new one its name
     portrait: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))  # what else is told of it
     topics: Mapped[list[Any] | None] = mapped_column(JSON(none_as_null=True))  # [{"topic": ..., "weight": ...}]
 
@@ -447,6 +452,41 @@ class Summary(Base):
     edition: Mapped[int] = mapped_column(primary_key=True, autoincrement=False, default=1, server_default="1")
     best_chain: Mapped[int | None]  # whose answers these are; null if all chains are pooled
     data: Mapped[dict[str, Any]]  # n_new and n_new_with_documents: draws by value; diagnostics, calibration if any
+
+
+class Decision(Base):
+    """What somebody decided about the answer of a job, as an event: none is changed, and another one undoes it."""
+
+    __tablename__ = "decisions"
+
+    job_id: Mapped[str] = parent("jobs.id", primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)  # from 1, without a gap
+    kind: Mapped[str] = mapped_column(String(20))
+    body: Mapped[dict[str, Any]]  # what it says of categories, by their short ids
+    author: Mapped[str | None] = mapped_column(String(MAX_NAME))
+    note: Mapped[str | None]
+    made_at: Mapped[float] = mapped_column(default=now())
+
+
+class DecidedDocument(Base):
+    """A document that a decision is about."""
+
+    __tablename__ = "decided_documents"
+
+    job_id: Mapped[str] = parent("jobs.id", primary_key=True)
+    document_id: Mapped[int] = parent("documents.id", primary_key=True, index=True)  # as that of answers
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)  # of the decision
+    category: Mapped[str | None] = mapped_column(String(20))  # short id of the one that it is of now; null: of none
+
+
+class ClampedLabel(Base):
+    """A label that a document has for a job alone, by what was decided in the job that it continues."""
+
+    __tablename__ = "clamped_labels"
+
+    job_id: Mapped[str] = parent("jobs.id", primary_key=True)
+    document_id: Mapped[int] = parent("documents.id", primary_key=True, index=True)  # as that of answers
+    label: Mapped[str | None] = mapped_column(String(MAX_NAME))  # null: it is of no category, and set aside
 
 
 class FrozenModel(Base):

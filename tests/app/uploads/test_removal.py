@@ -18,7 +18,10 @@ from app.core.tables import (
     CalibrationStep,
     CategorizedDay,
     Checkpoint,
+    ClampedLabel,
     Corpus,
+    DecidedDocument,
+    Decision,
     Document,
     EncodingPart,
     FrozenModel,
@@ -62,6 +65,9 @@ def fill(database: Database) -> str:
                 JobTag(job_id=job_id, number=0, tag="T", folded="t"),
                 CalibrationStep(job_id=job_id, number=0, data=b""),
                 PowerStep(job_id=job_id, number=0, data={}),
+                Decision(job_id=job_id, number=1, kind="pin", body={}),
+                DecidedDocument(job_id=job_id, number=1, document_id=document_id),
+                ClampedLabel(job_id=job_id, document_id=document_id),
                 SideRun(job_id=job_id, kind="power", status="succeeded"),
                 TextBatch(corpus_id=CORPUS, version=1, n_texts=0, n_copies=0, digests=b""),
                 TextIndex(corpus_id=CORPUS, document_id=document_id),
@@ -93,8 +99,9 @@ def counted(database: Database) -> dict[str, int]:
 
 
 OF_JOBS = {
-    "answers", "audits", "calibration_steps", "categories", "categorized_days", "checkpoints", "draws", "job_tags",
-    "model_parts", "models", "power_steps", "side_runs", "summaries", "topics", "tree_nodes", "units",
+    "answers", "audits", "calibration_steps", "categories", "categorized_days", "checkpoints", "clamped_labels",
+    "decided_documents", "decisions", "draws", "job_tags", "model_parts", "models", "power_steps", "side_runs",
+    "summaries", "topics", "tree_nodes", "units",
 }  # fmt: skip
 LEFT = {"corpora": 1, "documents": 5}  # of the other corpus
 
