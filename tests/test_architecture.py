@@ -131,6 +131,7 @@ APP_PARTS = {
     "app.exports": ("app.core", "app.exports"),
     "app.forecasts": ("app.core", "app.schemas", "app.forecasts", "sampler"),
     "app.scores": ("app.core", "app.schemas", "app.scores", "app.uploads", "sampler"),
+    "app.review": ("app.core", "app.schemas", "app.review"),
     "app.frozen": ("app.core", "app.exports", "app.uploads", "app.frozen", "sampler"),
     "app.processes": ("app.core", "app.processes"),
     "app.http": (
@@ -143,6 +144,7 @@ APP_PARTS = {
         "app.forecasts",
         "app.scores",
         "app.frozen",
+        "app.review",
         "app.http",
         "sampler",
     ),

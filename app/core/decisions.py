@@ -36,18 +36,19 @@ def n_decisions(session: Session, job_id: str) -> int:
     return session.scalar(select(func.count()).select_from(Decision).where(Decision.job_id == job_id)) or 0
 
 
-def in_force(decisions: Iterable[Decision]) -> list[Decision]:
-    """The decisions that count, in their order: none that another one in force has undone, and no `undo`."""
-    undone: set[int] = set()
-    found = []
+def undone(decisions: Iterable[Decision]) -> set[int]:
+    """The numbers of decisions that an `undo` has taken back which was not undone itself."""
+    found: set[int] = set()
     for decision in sorted(decisions, key=lambda decision: -decision.number):
-        if decision.number in undone:
-            continue
-        if decision.kind == DecisionKind.UNDO:
-            undone.add(decision.body["decision"])
-        else:
-            found.append(decision)
-    return found[::-1]
+        if decision.kind == DecisionKind.UNDO and decision.number not in found:
+            found.add(decision.body["decision"])
+    return found
+
+
+def in_force(decisions: Sequence[Decision]) -> list[Decision]:
+    """The decisions that count, in their order; an `undo` is none of them."""
+    gone = undone(decisions)
+    return [each for each in decisions if each.kind != DecisionKind.UNDO and each.number not in gone]
 
 
 def given_names(decisions: Iterable[Decision]) -> dict[str, str]:
@@ -55,8 +56,7 @@ def given_names(decisions: Iterable[Decision]) -> dict[str, str]:
     return {each.body["category"]: each.body["name"] for each in decisions if each.body.get("name")}
 
 
-def decided_documents(session: Session, job_id: str, decisions: Iterable[Decision]) -> dict[int, DecidedDocument]:
-    """Of each document that a decision in force is about, the last such one."""
-    numbers = {decision.number for decision in decisions}
-    rows = select(DecidedDocument).where(DecidedDocument.job_id == job_id).order_by(DecidedDocument.number)
-    return {row.document_id: row for row in session.scalars(rows) if row.number in numbers}
+def decided_documents(session: Session, job_id: str) -> Sequence[DecidedDocument]:
+    """What decisions about a job say of documents, in their order."""
+    rows = select(DecidedDocument).where(DecidedDocument.job_id == job_id)
+    return session.scalars(rows.order_by(DecidedDocument.number, DecidedDocument.document_id)).all()

@@ -145,6 +145,26 @@ class CategoryNotFound(ServiceError):
     status = HTTPStatus.NOT_FOUND
 
 
+class DecisionNotFound(ServiceError):
+    """There is no such decision."""
+
+    status = HTTPStatus.NOT_FOUND
+
+
+class DecisionRefused(ServiceError):
+    """The decision does not apply to the answer as it is."""
+
+
+class AnswerChanged(ServiceError):
+    """The answer has changed since the client read it."""
+
+    status = HTTPStatus.PRECONDITION_FAILED
+
+
+class JobNotContinuable(ServiceError):
+    """The job cannot be continued as it is."""
+
+
 class NotSuggested(ServiceError):
     """The job does not suggest this label."""
 

@@ -34,6 +34,7 @@ ANSWER_COLUMNS: dict[str, Kind] = {
     "stability": "number",
     "reason": "text",
     "copy_of": "text",
+    "decision": "integer",
 }
 DOCUMENT = [getattr(Document, name) for name in ("key", "text", "label", "fields", "is_counts", "erased")]
 
@@ -142,11 +143,14 @@ class Chosen:
     matches: Callable[[str], bool] | None = None  # what it asks of texts if they are many
 
 
-class InCut(Protocol):
-    """Other categories than the answer's, in a cut of its tree."""
+class Shown(Protocol):
+    """What is shown of the answer: see `app.review.shown`, which stands on more than exports do."""
 
-    def of_document(self, category: int | None, leaf: int | None) -> Category | None:
-        """That of a document with this category of the answer and this leaf."""
+    def said(self, document_id: int, answer: Any) -> Any:
+        """`category`, `probability`, `known_probability` and `reason`, where they are not those of the answer."""
+
+    def of_document(self, document_id: int, answer: Any) -> Category | None:
+        """The category of a document with this answer."""
 
     def other(self, category: int | None) -> Category | None:
         """What has all documents of one of the answer's categories, if anything has."""
@@ -155,15 +159,8 @@ class InCut(Protocol):
 class JobDocuments:
     """The documents of a job with the answers of one edition of its results."""
 
-    def __init__(
-        self, readers: Readers, job: Job, categories: Sequence[Category], chosen: Chosen, cut: InCut | None = None
-    ) -> None:
-        """`categories` are the answer's; a `cut` names those that documents are said to be of instead."""
-        self.readers = readers
-        self.cut = cut
-        self.job = job
-        self.categories = {category.category: category for category in categories}
-        self.chosen = chosen
+    def __init__(self, readers: Readers, job: Job, shown: Shown, chosen: Chosen) -> None:
+        self.readers, self.job, self.shown, self.chosen = readers, job, shown, chosen
 
     def check(self, session: Session) -> None:
         """Raise ServiceError if the answers that are being read are no longer there."""
@@ -198,16 +195,12 @@ class JobDocuments:
         return [or_(is_answered, and_(Answer.document_id.is_(None), Document.label.in_(self.chosen.labels)))]
 
     def first(self, row: Any) -> Category | None:
-        """The category of a document without a label."""
-        if self.cut is not None:
-            return self.cut.of_document(row.category, row.leaf)
-        return None if row.category is None else self.categories[row.category]
+        """The category of a document; of a labeled one that which somebody decided, if anybody has."""
+        return self.shown.of_document(row.id, row)
 
     def second(self, row: Any) -> Category | None:
-        """The second choice for it; none if a cut joins it with the first."""
-        if self.cut is None:
-            return None if row.runner_up is None else self.categories.get(row.runner_up)
-        found = self.cut.other(row.runner_up)
+        """The second choice for it; none where it is shown as the first."""
+        found = self.shown.other(row.runner_up)
         return None if found is self.first(row) else found
 
     def read(self, *columns: Any, where: Sequence[ColumnElement[bool]] = ()) -> Lots:
@@ -256,20 +249,23 @@ def answers_table(documents: JobDocuments, shape: Shape) -> Table:
 
     def values(row: Any) -> Values:
         first, second = documents.first(row), documents.second(row)
+        decided = documents.shown.said(row.id, row)
+        said = decided or row
         return [
             row.key,
             None if row.erased else row.text,
             row.label,
             first and first.name,
             first and first.known,
-            row.probability,
-            row.known_probability,
-            category_probability(row.probability, row.known_probability, None if first is None else first.known),
+            said.probability,
+            said.known_probability,
+            category_probability(said.probability, said.known_probability, None if first is None else first.known),
             second and second.name,
             None if second is None else row.runner_up_probability,
             row.stability,
-            row.reason,
+            said.reason,
             row.original,
+            decided and decided.decision,
             *fields.values(row.fields),
         ]
 
@@ -290,7 +286,7 @@ def labels_table(documents: JobDocuments, shape: Shape) -> Table:
 
     def label(row: Any) -> str | None:
         first = documents.first(row)
-        return first.name if row.label is None and first is not None else row.label
+        return row.label if first is None else first.name
 
     def rows() -> Iterator[Iterable[Values]]:
         for lot in documents.answered():

@@ -10,14 +10,14 @@ from typing import Annotated, Literal
 
 from fastapi import Depends, Query
 from pydantic import StringConstraints
-from sqlalchemy import ColumnElement, and_, case, func, or_
+from sqlalchemy import ColumnElement, and_, case, func, not_, or_
 
 from app.core.certainty import UNSURE, Thresholds
 from app.core.tables import MAX_KEY, MAX_NAME, Answer, Category, Document
 from app.http.document_filters import Fields, field_conditions
 from app.http.routers.results import Number
 from app.http.searches import SearchText, search_of
-from app.http.unindexed import unindexed
+from app.review.shown import Shown
 from app.search.words import Search
 
 ShortId = Annotated[str, StringConstraints(pattern="^c-[0-9a-z]{1,18}$")]
@@ -84,13 +84,16 @@ class AnswerFilters:
         """Whether answers without a probability may be wanted."""
         return not self.probabilities() and self.unsure is not False
 
-    def others(self, all_categories: Sequence[Category]) -> list[ColumnElement[bool]]:
-        """The conditions on answers and documents that are neither of categories nor ranges of the probability."""
+    def others(self, shown: Shown) -> list[ColumnElement[bool]]:
+        """The conditions on answers and documents that are neither of categories nor ranges of the probability.
+
+        What somebody decided is sure.
+        """
         found = list(self.fields)
         if self.unsure is not None or self.copies is not None:
             found.append(Answer.document_id.is_not(None))  # an export may have documents without an answer
         if self.unsure is not None:
-            found.append(unsure_where(all_categories, self.thresholds, self.unsure))
+            found.append(unsure_where(shown, self.thresholds, self.unsure))
         if self.copies is not None:
             found.append(Answer.copy_of.is_not(None) if self.copies else Answer.copy_of.is_(None))
         if self.key_prefix:
@@ -150,26 +153,12 @@ def answer_filters(
 AskedAnswers = Annotated[AnswerFilters, Depends(answer_filters)]
 
 
-Conditions = list[ColumnElement[bool]]
-
-
-def of_categories(wanted: set[int | None] | None) -> tuple[Conditions, Conditions]:
-    """The condition that an answer is of one of some categories: what an index knows, and what it does not.
-
-    With several, an index has answers in another order than a list, so that it would sort all of them for each page.
-    """
-    if wanted is None:
-        return [], []
-    if len(wanted) == 1:
-        [category] = wanted
-        return [Answer.category.is_(None) if category is None else Answer.category == category], []
-    return [], [unindexed(Answer.category).in_(sorted(category for category in wanted if category is not None))]
-
-
-def unsure_where(categories: Sequence[Category], thresholds: Thresholds, unsure: bool) -> ColumnElement[bool]:
+def unsure_where(shown: Shown, thresholds: Thresholds, unsure: bool) -> ColumnElement[bool]:
     """The condition that an answer is unsure, or that it is not."""
-    known = [each.category for each in categories if each.known]
-    threshold = case((Answer.category.in_(known), thresholds.known), else_=thresholds.new)
+    threshold = case((Answer.category.in_(shown.known_origins()), thresholds.known), else_=thresholds.new)
+    undecided = shown.undecided()
     if unsure:
-        return or_(Answer.category.is_(None), Answer.probability.is_(None), Answer.probability < threshold)
-    return and_(Answer.category.is_not(None), Answer.probability >= threshold)
+        is_unsure = or_(Answer.category.is_(None), Answer.probability.is_(None), Answer.probability < threshold)
+        return and_(is_unsure, *undecided)
+    is_sure = and_(Answer.category.is_not(None), Answer.probability >= threshold)
+    return or_(is_sure, *map(not_, undecided))

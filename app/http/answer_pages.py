@@ -6,14 +6,14 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, Select, false, select
 from sqlalchemy.orm import Session
 
-from app.core.tables import Answer, Category, Document, Job
+from app.core.tables import Answer, Document, Job
 from app.exports.documents import Chosen
-from app.http.answer_filters import AnswerFilters, Conditions, of_categories
+from app.http.answer_filters import AnswerFilters
 from app.http.answer_orders import Sort, place_of, sort_key, stretches
-from app.http.cuts import Cut
 from app.http.searches import Scope, corpus_scope, look_up
-from app.http.unindexed import unindexed
 from app.http.walks import Filters, Place, Source, Walked, walk
+from app.review.shown import Shown
+from app.review.unindexed import unindexed
 
 AT_ONCE = 1_000  # documents that a statement names
 
@@ -30,20 +30,19 @@ class Asked(NamedTuple):
 def read_places(
     session: Session,
     job: Job,
-    categories: Sequence[Category],
+    shown: Shown,
     asked: Asked,
     wake: Callable[[str], None],
-    cut: Cut | None = None,
 ) -> Walked:
-    """The places of answers; filters name categories of the cut, if there is one."""
+    """The places of answers; filters name categories that are shown."""
     filters = asked.filters
-    one, several = of_wanted(filters, categories, cut)[1]
+    one, several = shown.among(filters.categories(shown.categories))
     found = look_up(session, filters.search, scope(session, job, filters), wake)
     few, matches = found.document_ids, found.matches
     if filters.key is not None:
         few = list(of_key(session, job, filters.key))
         matches = None if filters.search is None else filters.search.matches
-    conditions = [*several, *filters.others(categories)]
+    conditions = [*several, *filters.others(shown)]
     if few is not None:
         conditions += [*one, *filters.probabilities()]
         return of_few(session, job, few, conditions, asked, matches)
@@ -58,16 +57,16 @@ def read_places(
 def exported(
     session: Session,
     job: Job,
-    categories: Sequence[Category],
+    shown: Shown,
     filters: AnswerFilters,
     wake: Callable[[str], None],
     *,
     has_labeled: bool,
-    cut: Cut | None = None,
 ) -> Chosen:
     """The documents of a job that a file is to have."""
-    wanted, (one, several) = of_wanted(filters, categories, cut)
-    conditions = [*filters.others(categories), *filters.probabilities()]
+    wanted = filters.categories(shown.categories)
+    one, several = shown.among(wanted)
+    conditions = [*filters.others(shown), *filters.probabilities()]
     if filters.key is not None:
         conditions.append(false() if "\0" in filters.key else Document.key == filters.key)
     within = corpus_scope(session, job.corpus_id) if has_labeled else scope(session, job, filters)
@@ -75,19 +74,17 @@ def exported(
     return Chosen(
         conditions,
         [*one, *several],
-        [each.name for each in categories if each.known and wanted is not None and each.category in wanted],
+        [] if wanted is None else labels_of(shown, wanted),
         has_labeled,
         found.document_ids,
         found.matches,
     )
 
 
-def of_wanted(
-    filters: AnswerFilters, categories: Sequence[Category], cut: Cut | None
-) -> tuple[set[int | None] | None, tuple[Conditions, Conditions]]:
-    """The categories that are wanted, None for all, and the conditions that an answer is of one of them."""
-    wanted = filters.categories(categories if cut is None else cut.categories)
-    return wanted, of_categories(wanted) if cut is None else cut.among(wanted)
+def labels_of(shown: Shown, wanted: set[int | None]) -> list[str]:
+    """The labels whose documents are shown as of some categories."""
+    known = {each.name: shown.other(each.category) for each in shown.own if each.known}
+    return [name for name, row in known.items() if row is not None and row.category in wanted]
 
 
 def scope(session: Session, job: Job, filters: AnswerFilters) -> Scope:

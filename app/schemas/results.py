@@ -86,7 +86,8 @@ class CategoryOut(BaseModel):
         description="Up to ten that it mostly consists of, heaviest first; null if the job's model has no topics."
     )
     origin: list[int] | None = Field(
-        description="In a cut: the answer's categories that this one is, joins, or is a part of. Otherwise null."
+        description="In a cut, or where people have decided something: the answer's categories that this one is, "
+        "joins, or is a part of. Otherwise null."
     )
 
 
@@ -308,6 +309,10 @@ class DocumentOut(BaseModel):
     )
     fields: dict[str, Any] = Field(description="All other columns that the document came with.")
     erased: bool = Field(description="The text and the fields of the document have been erased since.")
+    decision: int | None = Field(
+        description="Number of the decision by which a person gave it its category, or none; otherwise null. Its "
+        "probability is 1 then; ranges and orders of probabilities go by what the job computed."
+    )
 
 
 class DocumentPage(BaseModel):
@@ -336,6 +341,7 @@ class DocumentPage(BaseModel):
                 "copy_of": "paper-44",
                 "fields": {"year": 2024},
                 "erased": False,
+                "decision": None,
             },
             {
                 "key": "paper-813",
@@ -355,6 +361,7 @@ class DocumentPage(BaseModel):
                 "copy_of": None,
                 "fields": {},
                 "erased": False,
+                "decision": None,
             },
         ],
         next="ODEy",

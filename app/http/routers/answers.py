@@ -15,12 +15,13 @@ from app.frozen.models import Categorizer, model_of_job
 from app.http.answer_filters import AskedAnswers
 from app.http.answer_orders import SortBy, cursor_at, place_after, place_of
 from app.http.answer_pages import Asked, is_answered, read_places
-from app.http.cuts import Cut, InCut, find_cut
 from app.http.dependencies import JobId, Readers, open_models, problems
 from app.http.long_answers import written
 from app.http.pages import PAGE, Cursor, Limit, fitting
-from app.http.routers.results import categories_of, find_concluded_job
+from app.http.routers.results import find_concluded_job
 from app.http.searches import indexing
+from app.http.shown import Showing
+from app.review.shown import Said, Shown
 from app.schemas.results import DocumentOut, DocumentPage, EvidenceWord, LikelyCategory, RunnerUp
 
 router = APIRouter(prefix="/v1/jobs/{job_id}", tags=["results"])
@@ -50,7 +51,7 @@ def get_documents(
     readers: Readers,
     request: Request,
     filters: AskedAnswers,
-    categories: InCut = None,
+    showing: Showing,
     evidence: Annotated[
         bool, Query(description="With the words that speak for each category; a page takes a little longer.")
     ] = False,
@@ -66,9 +67,8 @@ def get_documents(
     asked = Asked(filters, sort, place_after(cursor, sort), limit + 1)
     with readers.begin() as session:
         job = find_concluded_job(session, job_id)
-        own = categories_of(session, job)
-        cut = find_cut(session, job, categories, own)
-        walked = read_places(session, job, own, asked, indexing(request).wake, cut)
+        shown_of_job = showing.show(session, job)
+        walked = read_places(session, job, shown_of_job, asked, indexing(request).wake)
         rows = read_rows(session, job, [place.key[-1] for place in walked.places if place.key is not None])
         shown = rows[: fitting([row.n_characters for row in rows], limit)]
         texts = texts_of(session, [row.answer.document_id for row in shown])
@@ -77,9 +77,9 @@ def get_documents(
     if shown and len(shown) < len(rows):
         last = shown[-1].answer
         following = place_of(sort, last.probability, last.document_id)
-    said = Said(own, cut)
     documents = [
-        document_out(row, said, filters.thresholds, texts.get(row.answer.document_id, ""), model) for row in shown
+        document_out(row, shown_of_job, filters.thresholds, texts.get(row.answer.document_id, ""), model)
+        for row in shown
     ]
     return written(DocumentPage(documents=documents, next=None if following is None else cursor_at(sort, following)))
 
@@ -98,34 +98,20 @@ def read_rows(session: Session, job: Job, document_ids: Sequence[int]) -> list[A
     return [rows[document_id] for document_id in document_ids if document_id in rows]
 
 
-class Said:
-    """Which categories answers speak of: the job's own ones, or those of a cut of its tree."""
-
-    def __init__(self, own: Sequence[Category], cut: Cut | None) -> None:
-        self.own: dict[int | None, Category] = {category.category: category for category in own}
-        self.cut = cut
-
-    def first(self, answer: Answer) -> Category | None:
-        """The category of an answer."""
-        return self.cut.of_document(answer.category, answer.leaf) if self.cut else self.own.get(answer.category)
-
-    def other(self, category: int | None) -> Category | None:
-        """Another category that is named; None if a cut has not all of it in one."""
-        return self.cut.other(category) if self.cut else self.own.get(category)
-
-
 def texts_of(session: Session, document_ids: list[int]) -> dict[int, str]:
     """The texts of documents by their ids."""
     return dict(session.execute(select(Document.id, Document.text).where(Document.id.in_(document_ids))).all())
 
 
 def document_out(
-    row: AnswerRow, said: Said, thresholds: Thresholds, text: str, model: Categorizer | None
+    row: AnswerRow, shown: Shown, thresholds: Thresholds, text: str, model: Categorizer | None
 ) -> DocumentOut:
     """A document's answer as HTTP reports it; a model tells which words speak for it."""
     answer = row.answer
-    first, second = said.first(answer), said.other(answer.runner_up)
-    second = None if second is first else second  # a cut may join the two
+    said = shown.said(answer.document_id, answer) or as_answered(shown, answer)
+    first, second = said.category, shown.other(answer.runner_up)
+    is_decided = said.decision is not None
+    second = None if second is first or is_decided else second  # a cut or a decision may join the two
     known = first.known if first else None
     return DocumentOut(
         key=row.key,
@@ -135,26 +121,33 @@ def document_out(
         category=first.category if first else None,
         name=first.name if first else None,
         known=known,
-        probability=answer.probability,
-        known_probability=answer.known_probability,
-        category_probability=category_probability(answer.probability, answer.known_probability, known),
-        unsure=thresholds.is_unsure(answer.probability, known),
+        probability=said.probability,
+        known_probability=said.known_probability,
+        category_probability=category_probability(said.probability, said.known_probability, known),
+        unsure=not is_decided and thresholds.is_unsure(said.probability, known),
         runner_up=runner_up(answer, second),
-        likely=likely(answer, first, said),
+        likely=[] if is_decided else likely(answer, said, shown),
         evidence=None if model is None else evidence_in(row, text, model),
-        reason=answer.reason,
+        reason=said.reason,
         stability=answer.stability,
         copy_of=row.original,
+        decision=said.decision,
     )
 
 
-def likely(answer: Answer, first: Category | None, said: Said) -> list[LikelyCategory]:
-    """The category of an answer and the others that matter; those that a cut joins are told once."""
-    if first is None or answer.probability is None:
+def as_answered(shown: Shown, answer: Answer) -> Said:
+    """What the answer itself says of a document."""
+    category = shown.of_document(answer.document_id, answer)
+    return Said(category, answer.probability, answer.known_probability, answer.reason, None)
+
+
+def likely(answer: Answer, said: Said, shown: Shown) -> list[LikelyCategory]:
+    """The category of an answer and the others that matter; those that are shown as one are told once."""
+    if said.category is None or said.probability is None:
         return []
-    pairs: list[tuple[Category | None, float | None]] = [(first, answer.probability)]
-    pairs.append((said.other(answer.runner_up), answer.runner_up_probability))
-    pairs += [(said.other(category), probability) for category, probability in answer.others or []]
+    pairs: list[tuple[Category | None, float | None]] = [(said.category, said.probability)]
+    pairs.append((shown.other(answer.runner_up), answer.runner_up_probability))
+    pairs += [(shown.other(category), probability) for category, probability in answer.others or []]
     found: dict[int, LikelyCategory] = {}
     for category, probability in pairs:
         if category is not None and probability is not None and category.category not in found:

@@ -23,8 +23,8 @@ from app.http.document_filters import Fields, field_conditions
 from app.http.files import read_limits
 from app.http.pages import PAGE, Cursor, Limit, fitting, from_cursor, to_cursor
 from app.http.searches import Scope, SearchText, corpus_scope, indexing, look_up, search_of
-from app.http.unindexed import unindexed
 from app.http.walks import Filters, Place, Stretch, walk
+from app.review.unindexed import unindexed
 from app.schemas.documents import (
     MAX_CHANGES,
     ChangesOut,

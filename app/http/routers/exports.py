@@ -25,13 +25,13 @@ from app.exports.tables import Table
 from app.exports.workbook import write_workbook
 from app.http.answer_filters import AskedAnswers
 from app.http.answer_pages import exported
-from app.http.cuts import InCut, by_index, find_cut
 from app.http.dependencies import CorpusId, JobId, Readers, ServiceSettings, problems
 from app.http.document_filters import Fields
 from app.http.files import sent
 from app.http.routers.documents import Label, Labeled, chosen
-from app.http.routers.results import categories_of, find_concluded_job
+from app.http.routers.results import find_concluded_job
 from app.http.searches import indexing
+from app.http.shown import Showing
 from app.uploads.inflate import IN_MEMORY
 
 router = APIRouter(prefix="/v1", tags=["exports"])
@@ -172,8 +172,8 @@ def export_documents(
     include: Annotated[
         Literal["unlabeled", "all"], Query(description="With `all`, documents that bear a label, too.")
     ] = "unlabeled",
-    categories: InCut = None,
     *,
+    showing: Showing,
     filters: AskedAnswers,
     request: Request,
 ) -> Response:
@@ -185,10 +185,9 @@ def export_documents(
     check_asked(format, asked)
     with readers.begin() as session:
         job = find_concluded_job(session, job_id)
-        own = categories_of(session, job)
-        cut = find_cut(session, job, categories, own)
-        wanted = exported(session, job, own, filters, indexing(request).wake, has_labeled=include == "all", cut=cut)
-        documents = JobDocuments(readers, job, own, wanted, cut)
+        shown = showing.show(session, job)
+        wanted = exported(session, job, shown, filters, indexing(request).wake, has_labeled=include == "all")
+        documents = JobDocuments(readers, job, shown, wanted)
     if as_ == "labels" and format in ENDINGS:
         reason = f"as=labels means nothing with format={format}"
         raise MalformedRequest(reason, [{"where": "query.as", "reason": reason}])
@@ -216,18 +215,15 @@ def export_categories(
     settings: ServiceSettings,
     asked: Asked,
     format: Annotated[Tabular, Query(description="Of the file.")] = "csv",
-    categories: InCut = None,
+    *,
+    showing: Showing,
 ) -> Response:
     """Export the categories, known and new, with their sizes and words."""
     check_asked(format, asked)
     with readers.begin() as session:
         job = find_concluded_job(session, job_id)
-        own = categories_of(session, job)
-        cut = find_cut(session, job, categories, own)
-        if cut is None:
-            table = categories_table(job_id, own, by_index(own).get)
-        else:
-            table = categories_table(job_id, cut.categories, cut.unchanged)
+        shown = showing.show(session, job, counted=True)
+        table = categories_table(job_id, shown.categories, shown.unchanged)
     return download(table, format, asked, settings)
 
 

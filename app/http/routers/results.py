@@ -9,20 +9,26 @@ from sqlalchemy import select, tuple_
 from sqlalchemy.orm import Session
 
 from app.core import lifecycle
+from app.core.decisions import n_decisions
 from app.core.errors import JobNotFound, MalformedRequest, ResultsNotReady
 from app.core.tables import Category, Draw, Job, Summary
 from app.http.category_answers import category_out
-from app.http.cuts import InCut, by_index, find_cut
 from app.http.dependencies import JobId, Readers, problems
 from app.http.long_answers import written
 from app.http.new_categories import new_categories, posterior, summary
 from app.http.pages import Cursor, from_cursor, page
+from app.http.shown import Showing
+from app.review.cuts import Cut
+from app.review.events import tag_of
+from app.review.shown import Shown
 from app.schemas.common import MAX_INTEGER
 from app.schemas.results import (
     CalibrationOut,
     CategoriesOut,
     DiagnosticsOut,
     DrawOut,
+    NewCategoriesOut,
+    PosteriorOut,
     TracePage,
 )
 
@@ -76,36 +82,47 @@ def get_trace(
     response_model=CategoriesOut,
     responses=problems(JobNotFound, ResultsNotReady, MalformedRequest),
 )
-def get_categories(job_id: JobId, readers: Readers, categories: InCut = None) -> Response:
+def get_categories(job_id: JobId, readers: Readers, showing: Showing) -> Response:
     """Read the number of new categories, also in a sentence, all categories, and what the number rests on."""
     with readers.begin() as session:
         job = find_concluded_job(session, job_id)
         stored = session.get_one(Summary, (job_id, job.edition))
-        own = categories_of(session, job)
-        cut = find_cut(session, job, categories, own)
+        shown = showing.show(session, job, counted=True)
+        tag = tag_of(job, n_decisions(session, job_id))
     diagnostics = told(DiagnosticsOut, stored, "diagnostics")
     n_new = posterior(stored.data["n_new"])
-    n_known = sum(category.known for category in own)
-    found = new_categories(n_known, len(own) - n_known, n_new)
-    named = by_index(own)
-    shown = (
-        [category_out(category, named.get) for category in own]
-        if cut is None
-        else [category_out(group.category, cut.unchanged, group.origin) for group in cut.groups]
-    )
-    return written(
+    n_known, found = numbers(shown, n_new)
+    listed = [category_out(category, shown.unchanged, shown.origin(category.category)) for category in shown.categories]
+    response = written(
         CategoriesOut(
             summary=summary(n_known, found, diagnostics),
             new_categories=found,
-            categories=shown,
+            categories=listed,
             n_new=n_new,
             n_new_with_documents=posterior(stored.data["n_new_with_documents"]),
             diagnostics=diagnostics,
             calibration=told(CalibrationOut, stored, "calibration"),
             best_chain=stored.best_chain,
-            cut=None if cut is None else cut.told(),
+            cut=shown.told() if isinstance(shown, Cut) else None,
         )
     )
+    response.headers["ETag"] = tag
+    return response
+
+
+def numbers(shown: Shown, n_new: PosteriorOut) -> tuple[int, NewCategoriesOut]:
+    """The number of known categories, and that of new ones: by as many as decisions change it, its interval moves.
+
+    Under a cut they are those of the answer.
+    """
+    of_answer = sum(category.known for category in shown.own)
+    found = new_categories(of_answer, len(shown.own) - of_answer, n_new)
+    if isinstance(shown, Cut):
+        return of_answer, found
+    n_known = sum(category.known for category in shown.categories)
+    number = len(shown.categories) - n_known
+    low, high = (max(limit + number - found.number, 0) for limit in found.interval_90)
+    return n_known, NewCategoriesOut(number=number, interval_90=(low, high))
 
 
 def categories_of(session: Session, job: Job) -> Sequence[Category]:

@@ -9,10 +9,10 @@ from sqlalchemy.orm import Session
 from app.core.errors import CategoryNotFound, JobNotFound, ResultsNotReady
 from app.core.tables import Category, Job
 from app.http.category_answers import category_fields, portrait_documents
-from app.http.cuts import by_index, read_tree
 from app.http.dependencies import JobId, Readers, problems
 from app.http.long_answers import written
 from app.http.routers.results import categories_of, find_concluded_job
+from app.review.cuts import by_index, read_tree
 from app.schemas.category_detail import CategoryDetail, PortraitDocument, TreeNodeOut, TreeOut
 
 router = APIRouter(prefix="/v1/jobs/{job_id}", tags=["results"])

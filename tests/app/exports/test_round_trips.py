@@ -107,7 +107,7 @@ def as_answer(row: dict[str, Any]) -> dict[str, Any]:
 
 OURS = (
     "key", "text", "label", "category", "known", "probability", "known_probability", "category_probability",
-    "runner_up", "runner_up_probability", "stability", "reason", "copy_of",
+    "runner_up", "runner_up_probability", "stability", "reason", "copy_of", "decision",
 )  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from app.exports.documents import Chosen, JobDocuments, answers_table, corpus_ta
 from app.exports.errors import ResultsReplaced
 from app.exports.shapes import OBJECTS
 from app.http import main
+from app.review.shown import Own
 from tests.app import rows
 from tests.app.exports.documents import documents, fill
 from tests.app.server import running
@@ -41,7 +42,7 @@ def test_results_that_are_replaced_meanwhile_end_the_export(database: Database, 
     with database.readers.begin() as session:
         found = lifecycle.find_job(session, job[-36:])
         categories = session.query(Category).filter_by(job_id=found.id).all()
-    chosen = JobDocuments(database.readers, found, categories, Chosen())
+    chosen = JobDocuments(database.readers, found, Own(categories), Chosen())
     table = answers_table(chosen, OBJECTS).lots()
     assert len(list(next(table))) == 2
     with database.sessions.begin() as session:

@@ -124,6 +124,7 @@ def test_each_unlabeled_document_is_answered_once_in_order(client: TestClient, j
         "reason": None,
         "stability": None,
         "copy_of": None,
+        "decision": None,
         "fields": {},
         "erased": False,
     }
@@ -143,6 +144,7 @@ def test_each_unlabeled_document_is_answered_once_in_order(client: TestClient, j
         "reason": "no word is left after the text options",
         "stability": None,
         "copy_of": None,
+        "decision": None,
         "fields": {},
         "erased": False,
     }

@@ -3,29 +3,20 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Annotated, NamedTuple
+from typing import Any, NamedTuple
 
-from fastapi import Query
-from pydantic import Field
 from sqlalchemy import ColumnElement, and_, false, or_, select
 from sqlalchemy.orm import Session
 
 from app.core.category_names import with_words
 from app.core.errors import MalformedRequest
 from app.core.tables import Answer, Category, Job, TreeNode
-from app.schemas.common import MAX_INTEGER
+from app.review.shown import Conditions, Said
 from app.schemas.portraits import Cut as CutOut
 from app.schemas.portraits import Loss
 
 MOST_NAMED = 3  # categories in the name of one that joins more
 NUMBERED = "new "  # a new category's name begins so, before its number
-
-InCut = Annotated[
-    Annotated[int, Field(ge=1, le=MAX_INTEGER)] | None,
-    Query(
-        description="Answer with so many new categories, coarser or finer than the answer's own, by the tree over them."
-    ),
-]
 
 
 class Tree:
@@ -48,6 +39,20 @@ class Tree:
         """The nodes of the cut into n: the first nodes that join others have done so."""
         end = 2 * self.n_leaves - n
         return [node for node in self.nodes[:end] if node.parent is None or node.parent >= end]
+
+    def parts_of(self, category: int, n: int) -> list[TreeNode] | None:
+        """The nodes below one category of the answer, cut into n, the largest first; None if it has fewer leaves."""
+        own = [node for node in self.nodes if node.category == category]
+        if not own:
+            return None
+        parts = [max(node.node for node in own)]  # parents come after their parts
+        while len(parts) < n:
+            last = max(parts)
+            if not self.parts[last]:
+                return None
+            parts.remove(last)
+            parts += self.parts[last]
+        return sorted((self.nodes[part] for part in parts), key=lambda node: (-node.n_documents, node.node))
 
     def leaves(self, node: int) -> list[int]:
         """The leaves of a node."""
@@ -109,7 +114,7 @@ class Cut:
     """An answer with another number of new categories; known ones stay as they are."""
 
     def __init__(self, tree: Tree, n: int, categories: Sequence[Category]) -> None:
-        self.tree, self.n = tree, n
+        self.tree, self.n, self.own = tree, n, categories
         known = [category for category in categories if category.known]
         self.groups = [Group(category, [category.category], None) for category in known]
         self.groups += new_groups(tree, n, categories, len(known))
@@ -123,11 +128,11 @@ class Cut:
         """All categories, in index order."""
         return [group.category for group in self.groups]
 
-    def of_document(self, category: int | None, leaf: int | None) -> Category | None:
-        """The category of a document with this one and this leaf."""
-        if category is None:
+    def of_document(self, document_id: int, answer: Any) -> Category | None:
+        """The category of a document, by that of its answer and by its leaf."""
+        if answer.category is None:
             return None
-        group = self.whole.get(category) or self.at_leaf.get(-1 if leaf is None else leaf)
+        group = self.whole.get(answer.category) or self.at_leaf.get(-1 if answer.leaf is None else answer.leaf)
         return group and group.category
 
     def other(self, category: int | None) -> Category | None:
@@ -140,12 +145,28 @@ class Cut:
         group = self.whole.get(category)
         return group.category if group is not None and len(group.origin) == 1 else None
 
+    def origin(self, category: int) -> list[int] | None:
+        """The answer's categories that one is, joins, or is a part of."""
+        return next(group.origin for group in self.groups if group.category.category == category)
+
+    def said(self, document_id: int, answer: Any) -> Said | None:
+        """All that the answer says of a document is said, but for its category."""
+        return None
+
+    def undecided(self) -> Conditions:
+        """A cut is of the answer as it is."""
+        return []
+
+    def known_origins(self) -> list[int]:
+        """The known ones stay."""
+        return [group.category.category for group in self.groups if group.category.known]
+
     def told(self) -> CutOut:
         """What the cut loses, as HTTP reports it."""
         most = self.tree.n_leaves
         return CutOut(loss=self.tree.loss(self.n), answer=self.tree.loss(self.tree.n_own), least=1, most=most)
 
-    def among(self, wanted: set[int | None] | None) -> tuple[list[ColumnElement[bool]], list[ColumnElement[bool]]]:
+    def among(self, wanted: set[int | None] | None) -> tuple[Conditions, Conditions]:
         """The condition that a document is of one of the cut's categories: what an index knows, and what it does not.
 
         None among them stands for documents without a category; None altogether for all.
@@ -231,10 +252,8 @@ def read_tree(session: Session, job: Job) -> Tree:
     return Tree(session.scalars(present.order_by(TreeNode.node)).all())
 
 
-def find_cut(session: Session, job: Job, n: int | None, categories: Sequence[Category]) -> Cut | None:
-    """The job's answer with n new categories; None if nobody wants another number. Raises MalformedRequest."""
-    if n is None:
-        return None
+def find_cut(session: Session, job: Job, n: int, categories: Sequence[Category]) -> Cut:
+    """The job's answer with n new categories. Raises MalformedRequest."""
     tree = read_tree(session, job)
     if not tree.nodes:
         has_new = any(not category.known for category in categories)
