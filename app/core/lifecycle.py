@@ -28,6 +28,7 @@ from app.core.db import now
 from app.core.errors import (
     CorpusNotFound,
     JobFinished,
+    JobNotContinuable,
     JobNotExtendable,
     JobNotFinished,
     JobNotFound,
@@ -62,7 +63,13 @@ def submit(
     if version is None:
         raise CorpusNotFound(f"there is no corpus {corpus_id}")
     job = Job(id=str(uuid.uuid4()), corpus_id=corpus_id, corpus_version=version, settings=dict(settings))
-    job.status, job.warnings = "queued", list(warnings)
+    job.warnings = list(warnings)
+    return job, queue(session, job)
+
+
+def queue(session: Session, job: Job) -> list[int]:
+    """Queue a job that is not there yet, with its units; returns the ids of those that call for workers."""
+    settings, job.status = job.settings, "queued"
     session.add(job)
     session.flush()
     encode = Unit(job_id=job.id, kind=UnitKind.ENCODE, status="ready", lease_until=now() + CALL_SECONDS)
@@ -70,7 +77,40 @@ def submit(
     chains = [Unit(job_id=job.id, kind=UnitKind.CHAIN, chain=c, status="waiting") for c in range(settings["chains"])]
     session.add_all([encode, *before, *chains, Unit(job_id=job.id, kind=UnitKind.CONCLUDE, status="waiting")])
     session.flush()
-    return job, [encode.id]
+    return [encode.id]
+
+
+def continue_job(session: Session, source_id: str, sweeps: int | None) -> tuple[Job, Job]:
+    """A job that goes on from where another one is, over the corpus as it is now; returns both. See `queue`.
+
+    The source stays as it is until the job has ended: its chains are read. Raises JobNotFound, or JobNotContinuable
+    for a job without results, one that is being extended, or one whose documents have been erased.
+    """
+    lock(session, source_id)
+    source = find_job(session, source_id)
+    if source.status != "succeeded":
+        raise JobNotContinuable(f"job {source_id} is {source.status}; only a succeeded job can be continued")
+    side = session.get(SideRun, (source_id, SideKind.EXTENSION), populate_existing=True)
+    if side is not None and side.status != "succeeded":
+        raise JobNotContinuable(f"an extension of job {source_id} is {side.status}; wait until it ends, or cancel it")
+    if reason := erased_texts(session, source):
+        raise JobNotContinuable(reason)
+    corpus = find_corpus(session, source.corpus_id)
+    settings = {**source.settings, **({} if sweeps is None else with_sweeps(source.settings, sweeps))}
+    job = Job(id=str(uuid.uuid4()), corpus_id=corpus.id, corpus_version=corpus.version, settings=settings)
+    job.continues = source_id
+    return job, source
+
+
+def with_sweeps(settings: Mapping[str, Any], sweeps: int) -> dict[str, int]:
+    """Another number of sweeps, with as large a part of them for the burn-in."""
+    return {"sweeps": sweeps, "burn_in": min(sweeps * settings["burn_in"] // settings["sweeps"], sweeps - 1)}
+
+
+def unfinished_heir(session: Session, job_id: str) -> str | None:
+    """The id of a job that continues this one and has not ended, so that it may read it again; None if all have."""
+    heir = select(Job.id).where(Job.continues == job_id, Job.status.in_(UNFINISHED), Job.deleted_at.is_(None))
+    return session.scalar(heir.limit(1))
 
 
 def pause(session: Session, run: Run) -> Job:
@@ -150,6 +190,8 @@ def extend(session: Session, job_id: str, sweeps: int) -> tuple[Job, list[int]]:
         raise JobNotExtendable(f"job {job_id} is {job.status}; only a succeeded job can be extended")
     if reason := erased_texts(session, job):
         raise JobNotExtendable(reason)
+    if heir := unfinished_heir(session, job_id):
+        raise JobNotExtendable(f"job {heir} continues job {job_id} from where it is; wait until it ends, or cancel it")
     side = session.get(SideRun, (job_id, SideKind.EXTENSION), populate_existing=True)
     if side is not None and side.status != "succeeded":
         raise JobNotExtendable(f"an extension of job {job_id} is {side.status}; resume it, or wait until it ends")
@@ -220,6 +262,8 @@ def delete(session: Session, job_id: str) -> None:
     for run, status in [(Run(job_id), job.status), *((Run(job_id, side.kind), side.status) for side in sides)]:
         if status in UNFINISHED:
             raise JobNotFinished(f"{run} is {status}; cancel it first")
+    if heir := unfinished_heir(session, job_id):
+        raise JobNotFinished(f"job {heir} continues job {job_id}; wait until it ends, or cancel it first")
     job.deleted_at = session.scalar(select(now()))
 
 

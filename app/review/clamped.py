@@ -1,0 +1,144 @@
+"""Decisions as the labels of a job that continues: what somebody has decided about is known there.
+
+A document that somebody gave a category has that as its label. A new category whose extent somebody decided, by
+promoting, merging or splitting it or by pinning a document to it, is known: of its documents that are not unsure some
+have its name as their label, drawn at random as often as documents of known categories have labels. So labels stay a
+sample, whatever a document says, as the calibrated model assumes. Names of known categories change with those of their
+labels, and documents that are of none are set aside.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+
+from sqlalchemy import and_, insert, not_, or_, select
+from sqlalchemy.orm import Session, aliased
+
+from app.core.certainty import UNSURE
+from app.core.decisions import DecisionKind, decisions_of, in_force, n_decisions
+from app.core.tables import FOREVER, Answer, Category, ClampedLabel, Decision, Document, Job, Summary
+from app.review.decided import Decided, Place, id_of, listed, read_decided
+
+USUAL_RATE = 0.4  # of labels, where the job has learned none
+FEWEST = 20  # labels of a category that somebody decided about, if it has so many documents that are not unsure
+EXTENT = (DecisionKind.PROMOTE, DecisionKind.MERGE, DecisionKind.SPLIT, DecisionKind.PIN)
+CARRIED = (DecisionKind.DISSOLVE,)  # what no label says is decided again
+AT_ONCE = 1_000  # rows of a statement
+
+Labels = dict[int, str | None]  # of documents; None: of no category
+
+
+def clamp(session: Session, job: Job, source: Job, own: Sequence[Category]) -> None:
+    """Give a job that is in the database the labels that follow from what was decided about the one it continues."""
+    decided = read_decided(session, source, own)
+    labels, names = clamped(session, source), dict((source.continued or {}).get("names", {}))
+    if decided is not None:
+        changed = new_names(decided)
+        labels = {each: changed.get(label or "", label) for each, label in labels.items()}
+        labels |= drawn(session, source, decided) | said(decided)
+        names = {**changed, **{old: changed.get(now, now) for old, now in names.items()}}
+        decide_again(session, job, source, decided)
+    labels = of_present_documents(session, job, labels)
+    rows = [{"job_id": job.id, "document_id": each, "label": label} for each, label in labels.items()]
+    for first in range(0, len(rows), AT_ONCE):
+        session.execute(insert(ClampedLabel), rows[first : first + AT_ONCE])
+    last = n_decisions(session, source.id)
+    is_clamped = bool(labels or names)
+    job.continued = {"edition": source.edition, "decision": last, "names": names, "clamped": is_clamped}
+
+
+def clamped(session: Session, job: Job) -> Labels:
+    """The labels that documents have for a job alone."""
+    rows = select(ClampedLabel.document_id, ClampedLabel.label).where(ClampedLabel.job_id == job.id)
+    return dict(session.execute(rows).all())
+
+
+def new_names(decided: Decided) -> dict[str, str]:
+    """Of labels whose category has another name now, or is part of another one, that name."""
+    shown = {category.name: decided.other(category.category) for category in decided.own if category.known}
+    return {name: row.name for name, row in shown.items() if row is not None and row.name != name}
+
+
+def said(decided: Decided) -> Labels:
+    """What people said of documents, unless the category was dissolved since."""
+    rows = {each: decided.said_of(row) for each, row in decided.moved.items()}
+    return {
+        each: None if row is None else row.name
+        for each, row in rows.items()
+        if row is not None or decided.moved[each].category is None
+    }
+
+
+def drawn(session: Session, source: Job, decided: Decided) -> Labels:
+    """Labels of some documents of each new category whose extent somebody decided."""
+    rate = labeling_rate(session, source)
+    extents = {decided.resolve(each) for decision in in_force(decisions_of(session, source.id))
+               if decision.kind in EXTENT and decision.number in decided.counting
+               for each in subjects(decision, decided)}  # fmt: skip
+    known = {category.category for category in decided.own if category.known}
+    found: Labels = {}
+    for id_ in sorted(each for each in extents if each is not None):
+        places = [place for place, of in decided.places if decided.resolve(of) == id_ and place.category not in known]
+        documents = surest(session, source, places, decided)
+        n = min(max(round(rate * len(documents)), FEWEST), len(documents))
+        found |= dict.fromkeys(documents[:n], decided.groups[id_].row.name)
+    return found
+
+
+def subjects(decision: Decision, decided: Decided) -> Iterator[str]:
+    """The categories that a decision is about, by their ids."""
+    body = decision.body
+    named = [body.get("category"), *body.get("categories", []), *body.get("new", [])]
+    for each in named:
+        if each is not None:
+            yield each if each in decided.became else id_of(decided.find(each).row)
+
+
+def surest(session: Session, source: Job, places: Sequence[Place], decided: Decided) -> list[int]:
+    """The documents of some places that are not unsure and about which nobody decided, in a random order."""
+    if not places:
+        return []
+    mine = (Answer.job_id == source.id, Answer.edition == source.edition, Answer.probability >= UNSURE)
+    is_moved = [not_(Answer.document_id.in_(listed(decided.moved)))] if decided.moved else []
+    here = or_(*(place.condition() for place in places))
+    ids = session.scalars(select(Answer.document_id).where(*mine, here, *is_moved))
+    return sorted(ids, key=lambda document_id: hashlib.sha256(f"{source.id} {document_id}".encode()).digest())
+
+
+def labeling_rate(session: Session, source: Job) -> float:
+    """The share of documents of known categories that bear a label, as the job has found it."""
+    summary = session.get(Summary, (source.id, source.edition))
+    found = None if summary is None else summary.data.get("calibration", {}).get("labeling_rate")
+    return USUAL_RATE if found is None else float(found)
+
+
+def of_present_documents(session: Session, job: Job, labels: Mapping[int, str | None]) -> Labels:
+    """The labels of documents as they are now: a corrected one keeps what was said of it, unless it bears a label."""
+    present, ids = aliased(Document), list(labels)
+    is_present = and_(present.corpus_id == Document.corpus_id, present.key == Document.key, present.until == FOREVER)
+    found: Labels = {}
+    for first in range(0, len(ids), AT_ONCE):
+        some = Document.id.in_(ids[first : first + AT_ONCE])
+        for before, now, label in session.execute(
+            select(Document.id, present.id, present.label).join(present, is_present).where(some)
+        ):
+            if now == before or label is None:
+                found[now] = labels[before]
+    return found
+
+
+def decide_again(session: Session, job: Job, source: Job, decided: Decided) -> None:
+    """Decisions that no label says are made about the job that continues, by whoever made them."""
+    decisions = [each for each in in_force(decisions_of(session, source.id)) if each.number in decided.counting]
+    again = [each for each in decisions if each.kind in CARRIED]
+    session.add_all(
+        Decision(
+            job_id=job.id,
+            number=number,
+            kind=each.kind,
+            body=each.body,
+            author=each.author,
+            note=each.note,
+            made_at=each.made_at,
+        )
+        for number, each in enumerate(again, start=1)
+    )
