@@ -9,7 +9,7 @@ settle with all others fixed: so new categories can appear among them.
 import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -146,7 +146,7 @@ class Stood(NamedTuple):
     groups: dict[int, Array]  # of each kept setting, int64[A]
 
 
-def where_it_stood(facts: Mapping[str, list[object]], arrays: Arrays) -> Stood:
+def where_it_stood(facts: Mapping[str, Any], arrays: Arrays) -> Stood:
     """The atoms and groups of a checkpoint. Raises CheckpointError if there are none."""
     try:
         atoms = {AtomSetting(*each): arrays[f"atom_{i}"].astype(np.int64) for i, each in enumerate(facts["atoms"])}
