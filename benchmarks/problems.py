@@ -84,7 +84,11 @@ def read(folder: Path, name: str, split: int) -> Problem:
 def pose(name: str, texts: list[str], categories: list[str], is_labeled: list[bool], has_stop_words: bool) -> Problem:
     """The problem of finding the category of every document when some are told."""
     labels = [category if told else None for category, told in zip(categories, is_labeled, strict=True)]
-    encoded = encode_by_length(texts, labels, has_stop_words)
+    return posed(name, encode_by_length(texts, labels, has_stop_words), texts, categories)
+
+
+def posed(name: str, encoded: Encoded, texts: list[str], categories: list[str]) -> Problem:
+    """The problem of texts that are encoded with some labels, and of these categories in truth."""
     order = list(dict.fromkeys(encoded.categories + categories))
     index = {category: k for k, category in enumerate(order)}
     truth = np.array([index[category] for category in categories])

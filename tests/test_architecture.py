@@ -86,13 +86,14 @@ def test_imports_point_one_way(path: Path) -> None:
 
 IN_LBPL_NTM = tuple(f"sampler.lbpl_ntm.{path.stem}" for path in (ROOT / "sampler" / "lbpl_ntm").glob("*.py"))
 GROUND = ("sampler.corpus", "sampler.hyperparameters", "sampler.text", "sampler.archive", "sampler.digest")
-SHARED = (*GROUND, "sampler.numerics", "sampler.copies", "sampler.answers")
+SHARED = (*GROUND, "sampler.numerics", "sampler.copies", "sampler.carried", "sampler.answers")
 
 # What each part of the sampler may take from the others: the first that a module is in counts.
 PARTS = {
     **dict.fromkeys(GROUND, GROUND),
     "sampler.numerics": ("sampler.corpus", "sampler.numerics"),
     "sampler.copies": ("sampler.corpus", "sampler.numerics"),
+    "sampler.carried": ("sampler.corpus",),
     "sampler.answers": ("sampler.corpus", "sampler.numerics", "sampler.copies", "sampler.answers"),
     "sampler.lbpl_ntm.collapsed": (*SHARED, *IN_LBPL_NTM, "sampler.lbpl_ntm.collapsed"),
     "sampler.lbpl_ntm.blocked": (*SHARED, *IN_LBPL_NTM, "sampler.lbpl_ntm.blocked"),

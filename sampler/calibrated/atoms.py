@@ -154,21 +154,23 @@ def count_atoms(bags: WordBags, values: Array, atom: Array, n_atoms: int, thread
 
 
 def settle_atoms(
-    bags: WordBags, values: Array, atom: Array, prior: Array, n_sweeps: int, address: tuple[int, int], threads: Threads
-) -> Array:
+    bags: WordBags, values: Array, atom: Array, prior: Array, n_sweeps: int, address: tuple[int, int], threads: Threads,
+    moving: Array | None = None,
+) -> Array:  # fmt: skip
     """int32[D]: the atoms after the sweeps, numbered without a gap; `atom` is where the documents start.
 
     `values` are effective counts float32[E], `prior` is beta_w float64[V]; `address` is seed and number of the run, for
-    the random streams.
+    the random streams. Only documents int64[n] that are `moving` leave their atoms, all if there are none named.
     O(sweeps (E A + V A)) time.
     """
     settling = begin_settling(bags, values, atom, prior, threads)
     n_atoms = settling.counts.size.size
     with_words = np.flatnonzero(~bags.is_empty)
+    moving = with_words if moving is None else moving
     for sweep in range(n_sweeps):
         seed, run = address
         key = streams.stream(seed, run, sweep, Step.ATOMS)
-        order = streams.generator(seed, run, sweep, Step.ATOM_ORDER).permutation(with_words)
+        order = streams.generator(seed, run, sweep, Step.ATOM_ORDER).permutation(moving)
         for b in range(N_BATCHES):
             documents = np.sort(order[b::N_BATCHES])
             log_total = np.log(settling.all_smoothing + np.maximum(settling.counts.total, 0.0))

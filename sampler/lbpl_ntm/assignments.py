@@ -48,16 +48,22 @@ def recount(corpus, assignments, n_topics):
     """Counts of the assignments, from nothing."""
     counts = no_counts(corpus, assignments.identity.size, n_topics)
     for i in range(corpus.words.size):
-        slot = assignments.table[i]
-        category, topic = assignments.category[slot], assignments.topic[i]
-        if counts.table_tokens[slot] == 0:
-            counts.category_tables[category] += 1
-        counts.table_tokens[slot] += 1
-        counts.category_tokens[category] += 1
-        counts.category_topic[category, topic] += 1
-        counts.word_topic[corpus.words[i], topic] += 1
-        counts.topic_tokens[topic] += 1
+        add_token(corpus, assignments, counts, i)
     return counts
+
+
+@njit(cache=True, nogil=True)
+def add_token(corpus, assignments, counts, i):
+    """Count token i, which was not counted."""
+    slot = assignments.table[i]
+    category, topic = assignments.category[slot], assignments.topic[i]
+    if counts.table_tokens[slot] == 0:
+        counts.category_tables[category] += 1
+    counts.table_tokens[slot] += 1
+    counts.category_tokens[category] += 1
+    counts.category_topic[category, topic] += 1
+    counts.word_topic[corpus.words[i], topic] += 1
+    counts.topic_tokens[topic] += 1
 
 
 @njit(cache=True, nogil=True)

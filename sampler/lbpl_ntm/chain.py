@@ -1,6 +1,6 @@
 """One Markov chain of LBPL-NTM: start it, sweep it, look at it, whatever its kernel."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
@@ -56,13 +56,25 @@ def start(
     Raises ValueError for a corpus that is malformed, has no token or too many, and for a model that the kernel
     cannot draw from. Without threads the caller's thread does all.
     """
+    check(corpus, hyperparameters, kernel)
+    course = first_course(corpus, hyperparameters, seed, chain, {"seed": seed, "kernel": kernel})
+    return named(corpus, KERNELS[kernel].start(corpus, hyperparameters, course, threads or Threads()))
+
+
+def check(corpus: Corpus, hyperparameters: Hyperparameters, kernel: Kernel) -> None:
+    """Raise ValueError unless a chain of this kernel can be made of the corpus."""
     check_kernel(kernel, hyperparameters)
     validate(corpus)
     if not 0 < corpus.n_tokens <= MAX_TOKENS:
         raise ValueError(f"the corpus has {corpus.n_tokens} tokens, not between 1 and {MAX_TOKENS}")
+
+
+def first_course(
+    corpus: Corpus, hyperparameters: Hyperparameters, seed: int, chain: int, given: Mapping[str, Any]
+) -> Course:
+    """The course of a chain that has not been swept; its digest begins with what is given, besides the rest."""
     mark = fingerprint(corpus)
-    given = {"corpus": mark, "seed": seed, "chain": chain, "kernel": kernel, **asdict(hyperparameters)}
-    course = Course(
+    return Course(
         fingerprint=mark,
         n_topics=hyperparameters.n_topics,
         seed=seed,
@@ -72,9 +84,12 @@ def start(
         alpha=hyperparameters.alpha_mean,
         gamma=hyperparameters.gamma_mean,
         tally=no_tally(),
-        digest=first_digest(given),
+        digest=first_digest({"corpus": mark, "chain": chain, **given, **asdict(hyperparameters)}),
     )
-    state = KERNELS[kernel].start(corpus, hyperparameters, course, threads or Threads())
+
+
+def named(corpus: Corpus, state: State) -> State:
+    """The same state, its categories numbered: the known ones first."""
     state.identity[: corpus.n_known] = np.arange(corpus.n_known)
     name_new_categories(state)
     return state

@@ -51,7 +51,7 @@ def first_assignments(
             place(unlabeled[[novelty.choose(u)]], np.array([category], np.int32))
             novelty.explain(category)
     for round_ in range(JOIN_ROUNDS):
-        join_categories(corpus, hyperparameters, assignments, counts, threads)
+        join_categories(corpus.n_known, hyperparameters, assignments, counts, threads)
         for visit in range(PASSES):
             key = streams.stream(seed, chain, round_ * PASSES + visit, Step.START_ORDER)
             order = documents[np.argsort(streams.uniforms(key, documents.size), kind="stable")]
@@ -110,12 +110,15 @@ def seated(corpus: Corpus, topics: Array, categories: Array, n_slots: int) -> As
 
 
 def join_categories(
-    corpus: Corpus, hyperparameters: Hyperparameters, assignments: Assignments, counts: Counts, threads: Threads
+    first_new: int, hyperparameters: Hyperparameters, assignments: Assignments, counts: Counts, threads: Threads
 ) -> None:
-    """Join the pair of categories, one of them new, that raises the log joint most, until none does; in place."""
+    """Join the pair of categories, one of them new, that raises the log joint most, until none does; in place.
+
+    Categories below `first_new` are not joined with one another.
+    """
     zeta = hyperparameters.zeta
     served = np.flatnonzero(counts.category_tables)
-    new = served[served >= corpus.n_known]
+    new = served[served >= first_new]
     while new.size:
         alone = evidence_of(counts, served, None, zeta, threads)
         of = dict(zip(served.tolist(), alone, strict=True))

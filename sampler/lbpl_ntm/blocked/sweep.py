@@ -82,13 +82,13 @@ class Sweep:
         """A generator of numpy for a step, or for a later turn of it."""
         return np.random.Generator(np.random.Philox(key=int(self.key(step, turn))))
 
-    def draw_parameters(self) -> None:
+    def draw_parameters(self, turn: int = 0) -> None:
         """Draw phi, the sticks and theta from their conditionals."""
-        rng = self.generator(Step.PARAMETERS)
+        rng = self.generator(Step.PARAMETERS, turn)
         sticks = self.draw_sticks(rng)
         self.fit_scratch()
         self.scratch.drawn.stick[:] = sticks
-        self.draw_distributions(rng)
+        self.draw_distributions(rng, turn)
 
     def draw_sticks(self, rng: np.random.Generator) -> Array:
         """float64[S]: b given the tables, with the new categories whose stick is not negligible in free slots.
@@ -162,25 +162,33 @@ class Sweep:
 
     def sample_documents(self) -> None:
         """Resample categories and tables of all unlabeled documents."""
-        scratch, state, documents = self.scratch, self.state, self.documents
-        changes, counts, n_slots = scratch.changes, state.counts, state.numbers.size
+        state, counts = self.state, self.state.counts
+        tables, log_seats = self.sample_those(self.documents, self.cuts.documents)
+        counts.category_tables[:] = state.labeled_tables + tables
+        counts.log_seats[:] = log_seats
+
+    def sample_those(self, documents: Documents, cuts: Array) -> tuple[Array, Array]:
+        """Resample categories and tables of documents; int64[S]: the tables that they have, and their log seats."""
+        scratch, counts, n_slots = self.scratch, self.state.counts, self.state.numbers.size
         tallies = [
             Tallies(
-                changes[thread - 1] if thread > 0 else counts.category_word,
+                scratch.changes[thread - 1] if thread > 0 else counts.category_word,
                 np.zeros(n_slots, np.int64),
                 np.zeros(n_slots, np.int64),
             )
             for thread in range(self.threads.n_threads)
         ]
-        key, pieces = self.key(Step.DOCUMENTS), self.threads.pieces(self.cuts.documents)
+        key, pieces = self.key(Step.DOCUMENTS), self.threads.pieces(cuts)
 
         def sample(thread: int) -> None:
             tally, at = tallies[thread], scratch.of_documents[thread]
             whole_documents.sample_documents(documents, scratch.scores, key, pieces, at, tally)
 
         self.threads.run(sample)
-        counts.category_tables[:] = state.labeled_tables + sum(tally.category_tables for tally in tallies)
-        counts.log_seats[:] = sum(tally.log_seats for tally in tallies)
+        tables, log_seats = (
+            np.sum([getattr(tally, of) for tally in tallies], axis=0) for of in ("category_tables", "log_seats")
+        )
+        return tables, log_seats
 
     def take_over(self) -> None:
         """Count what the documents' step has changed, before anyone but `sample_topics` needs `category_word`."""
