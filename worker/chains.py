@@ -9,14 +9,14 @@ from app.core.leases import UnitProgress
 from app.core.settings import Settings
 from app.core.tables import Unit
 from sampler.archive import CheckpointError
-from sampler.corpus import Corpus
 from sampler.numerics.threads import Threads
 from worker import store
+from worker.continued import begin
 from worker.encode import load_corpus
 from worker.leg import Leg
 from worker.models import ChainState, Model, model_of
 from worker.steps import mend
-from worker.store import NewDraw
+from worker.store import NewDraw, Stored
 
 logger = logging.getLogger(__name__)
 
@@ -25,10 +25,10 @@ FIRST_SAVE_SECONDS = 0.5
 
 def run_chain(leg: Leg) -> list[int]:
     """Sweep from the last checkpoint on, saving every few seconds, until the leg or the chain is over."""
-    corpus = load_corpus(leg).corpus
+    stored = load_corpus(leg)
     with leg.threads() as threads:
-        model = model_for(leg, UnitKind.CHAIN, corpus, threads)
-        state = restore(leg, model, leg.unit)
+        model = model_for(leg, UnitKind.CHAIN, stored, threads)
+        state = restore(leg, model, stored, leg.unit)
         first_work_at = time.monotonic()
         while state.n_sweeps < leg.job.settings["sweeps"]:
             began = time.monotonic()
@@ -41,19 +41,19 @@ def run_chain(leg: Leg) -> list[int]:
     return leg.end()
 
 
-def model_for(leg: Leg, kind: UnitKind, corpus: Corpus, threads: Threads) -> Model[Any]:
+def model_for(leg: Leg, kind: UnitKind, stored: Stored, threads: Threads) -> Model[Any]:
     """The model that a unit of this kind works with. Raises Stopped."""
-    return mend(leg, kind, corpus, threads, lambda session: model_of(session, leg.job, corpus, threads))
+    return mend(leg, kind, stored, threads, lambda session: model_of(session, leg.job, stored.corpus, threads))
 
 
-def restore(leg: Leg, model: Model[Any], unit: Unit) -> Any:
+def restore(leg: Leg, model: Model[Any], stored: Stored, unit: Unit) -> Any:
     """A chain as its newest sound checkpoint has it, or before its first sweep if there is none."""
     before: int | None = None
     while True:
         with leg.database.readers.begin() as session:
             found = store.newest_checkpoint(session, unit, before)
         if found is None:
-            return model.start(int(unit.chain or 0))
+            return begin(leg, model, stored, int(unit.chain or 0))
         try:
             return model.load(found.data)
         except CheckpointError as error:
@@ -93,12 +93,12 @@ def save_chain(leg: Leg, state: ChainState, data: bytes, draws: list[NewDraw], r
     )
 
 
-def finish(leg: Leg, model: Model[Any], unit: Unit) -> Any:
+def finish(leg: Leg, model: Model[Any], stored: Stored, unit: Unit) -> Any:
     """A chain after its last sweep.
 
     If its last checkpoint is damaged, its missing sweeps are done again, with the same draws.
     """
-    state = restore(leg, model, unit)
+    state = restore(leg, model, stored, unit)
     while state.n_sweeps < leg.job.settings["sweeps"]:
         sweep(leg, model, state)
     return state

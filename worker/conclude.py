@@ -25,28 +25,29 @@ def conclude(leg: Leg) -> list[int]:
     It is from all chains, or from the one with the highest mean log joint.
     """
     stored = load_corpus(leg)
-    corpus = stored.corpus
     with leg.threads() as threads:
-        model = model_for(leg, UnitKind.CONCLUDE, corpus, threads)
+        model = model_for(leg, UnitKind.CONCLUDE, stored, threads)
         with leg.database.readers.begin() as session:
-            names = encodings.names(session, leg.job)
+            names, clamped = encodings.names(session, leg.job), store.clamped(session, leg.job, stored)
             best = None if model.pools_chains else store.best_chain(session, leg.job)
             units = store.chain_units(session, leg.job, best)
             traces = store.traces(session, leg.job) if model.pools_chains else {}
-        states = [finish(leg, model, unit) for unit in units]
+        states = [finish(leg, model, stored, unit) for unit in units]
         conclusion = model.conclude(states, traces, names)
         tallies, finer = [state.tally for state in states], model.finer_groups(states)
         described = portraits.describe(stored.texts, conclusion.consensus, tallies, finer, threads)
         topic_rows = list(topics.topic_rows(leg.job, names.vocabulary, conclusion.topics, threads))
         with leg.database.readers.begin() as session:
             identified = portraits.identify(session, leg.job, stored, names, conclusion.consensus, described)
-        categories = results.category_rows(leg.job, stored.texts, names, conclusion, described, identified)
+        categories = results.category_rows(
+            leg.job, stored.texts, names, conclusion, described, identified, clamped.is_free
+        )
         facts = results.facts_with_reasons(conclusion, identified.names)
         told = frozen.facts(leg.job, names, categories)
         file = frozen.frozen_file(leg.job, stored, names.vocabulary, conclusion, told, threads)
     clear_unread_results(leg)
-    save_all(leg, Answer, results.answer_rows(leg.job, stored, conclusion, described.tree.leaf))
-    save_all(leg, Audit, results.audit_rows(leg.job, stored, conclusion))
+    save_all(leg, Answer, results.answer_rows(leg.job, stored, conclusion, described.tree.leaf, clamped))
+    save_all(leg, Audit, results.audit_rows(leg.job, stored, conclusion, clamped))
     save_all(leg, Topic, topic_rows)
     save_all(leg, TreeNode, portraits.tree_rows(leg.job, described, names))
     save_model(leg, file, told)

@@ -21,7 +21,7 @@ from sampler.text import Encoded
 from worker import corpus_file
 from worker.corpus_cache import CorpusCache
 from worker.corpus_file import Arrays, CorpusFileError, Sizes
-from worker.store import Names, Rows, Stored, canonical
+from worker.store import Names, Rows, Stored, encoding_options
 
 PARTS_AT_ONCE = 4  # a transaction: while it lasts, no other can write to SQLite
 SORTED_AT_ONCE = 2**22  # tokens
@@ -67,7 +67,7 @@ def wanted_by(job: Job) -> ColumnElement[bool]:
     return and_(
         Encoding.corpus_id == job.corpus_id,
         Encoding.corpus_version == job.corpus_version,
-        Encoding.options == canonical(job.settings["text"]),
+        Encoding.options == encoding_options(job),
     )
 
 
@@ -92,7 +92,7 @@ def begin(session: Session, job: Job, draft: Draft) -> int:
     key = {
         "corpus_id": job.corpus_id,
         "corpus_version": job.corpus_version,
-        "options": canonical(job.settings["text"]),
+        "options": encoding_options(job),
     }
     made = upsert(session, Encoding).values(**key, **found)
     columns = [getattr(Encoding, name) for name in key]

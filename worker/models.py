@@ -17,15 +17,17 @@ from sampler.answers.tally import Tally
 from sampler.answers.verdict import Reason
 from sampler.calibrated import chain as calibrated_chain
 from sampler.calibrated import checkpoint as calibrated_checkpoint
-from sampler.calibrated import steps
+from sampler.calibrated import continued, steps
 from sampler.calibrated.chain import CalibratedState
 from sampler.calibrated.conclusion import Audit, conclude_chains
 from sampler.calibrated.prepared import PreparedCorpus
 from sampler.calibrated.steps import Calibration
+from sampler.carried import Carried
 from sampler.corpus import Array, Corpus
 from sampler.frozen.freeze import Judged, judge
 from sampler.hyperparameters import CalibratedHyperparameters, Hyperparameters, Kernel
 from sampler.lbpl_ntm import chain, checkpoint
+from sampler.lbpl_ntm import continued as lbpl_continued
 from sampler.lbpl_ntm.state import State
 from sampler.lbpl_ntm.topics_of_categories import Topics
 from sampler.numerics.threads import Threads
@@ -76,6 +78,12 @@ class Model(Protocol[S]):
     def start(self, number: int) -> S:
         """A chain before its first sweep."""
 
+    def go_on(self, number: int, carried: Carried, data: bytes) -> S:
+        """A chain before its first sweep that begins where a checkpoint of another job stands.
+
+        Raises CheckpointError if that is damaged.
+        """
+
     def sweep(self, state: S) -> NewDraw:
         """Advance a chain by one sweep, in place."""
 
@@ -115,6 +123,12 @@ class LbplNtm:
     def start(self, number: int) -> State:
         """A chain before its first sweep."""
         return chain.start(self.corpus, self.hyperparameters, self.seed, number, self.kernel, self.threads)
+
+    def go_on(self, number: int, carried: Carried, data: bytes) -> State:
+        """A chain before its first sweep that begins where a checkpoint of another job stands."""
+        return lbpl_continued.continue_chain(
+            self.corpus, self.hyperparameters, self.seed, number, self.kernel, carried, data, self.threads
+        )
 
     def sweep(self, state: State) -> chain.Draw:
         """Advance a chain by one sweep, in place."""
@@ -165,20 +179,25 @@ class Calibrated:
     def of(cls, session: Session, job: Job, corpus: Corpus, threads: Threads) -> Self:
         """The model with what the steps of its job have found. Raises CheckpointError."""
         hyperparameters, seed = calibrated_hyperparameters(job), job.settings["seed"]
-        n_steps = steps.n_calibration_steps(hyperparameters)
-        done = step_rows.read_all(session, CalibrationStep, {"job_id": job.id}, n_steps)
+        done = step_rows.read_all(session, CalibrationStep, {"job_id": job.id}, n_calibration_steps(job))
         return cls(corpus, hyperparameters, seed, done, threads)
 
     @cached_property
     def calibration(self) -> Calibration:
         """What all chains share; made when it is first asked for, outside of any transaction."""
         prepared = PreparedCorpus(self.corpus, self.hyperparameters, self.seed)
-        return steps.read_calibration(prepared, self.done, self.threads)
+        return continued.read_steps(prepared, self.done, self.threads)
 
     def start(self, number: int) -> CalibratedState:
         """A chain before its first sweep."""
         return calibrated_chain.start(
             self.corpus, self.hyperparameters, self.calibration, self.seed, number, self.threads
+        )
+
+    def go_on(self, number: int, carried: Carried, data: bytes) -> CalibratedState:
+        """A chain before its first sweep that begins where a checkpoint of another job stands."""
+        return continued.continue_chain(
+            self.corpus, self.hyperparameters, self.calibration, self.seed, number, carried, data, self.threads
         )
 
     def sweep(self, state: CalibratedState) -> calibrated_chain.CalibratedDraw:
@@ -282,9 +301,21 @@ def calibrated_hyperparameters(job: Job) -> CalibratedHyperparameters:
     return CalibratedHyperparameters(**given | {name: tuple(given[name]) for name in ("smoothings", "powers")})
 
 
+def n_calibration_steps(job: Job) -> int:
+    """Steps of the job's unit `calibrate`."""
+    if job.continues is not None:
+        return continued.N_CONTINUED_STEPS
+    return steps.n_calibration_steps(calibrated_hyperparameters(job))
+
+
 def atom_key(job: Job, words_digest: str) -> dict[str, Any]:
-    """What the rows of a corpus's atoms are found by: the words and all that the atoms depend on beside them."""
+    """What the rows of a corpus's atoms are found by: the words and all that the atoms depend on beside them.
+
+    Those of a job that continues another one follow from that one's, and are its own.
+    """
     options = {**calibrated_hyperparameters(job).atom_options(), "seed": job.settings["seed"]}
+    if job.continues is not None:
+        options["of_job"] = job.id
     return {"corpus_id": job.corpus_id, "words_digest": words_digest, "options": store.canonical(options)}
 
 

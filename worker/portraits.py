@@ -93,11 +93,16 @@ def keys_of(
     return found
 
 
-def portrait_row(portrait: Portrait, vocabulary: Sequence[str], keys: dict[int, str]) -> dict[str, Any]:
-    """A portrait as JSON, with words as texts and documents by their keys."""
+def portrait_row(
+    portrait: Portrait, vocabulary: Sequence[str], keys: dict[int, str], n_decided: int = 0
+) -> dict[str, Any]:
+    """A portrait as JSON, with words as texts and documents by their keys.
+
+    The documents that somebody decided to be of the category are of it for sure.
+    """
     nearest = portrait.nearest
     return {
-        "size_interval_90": list(portrait.size_interval),
+        "size_interval_90": [limit + n_decided for limit in portrait.size_interval],
         "by_probability": ranked_rows(portrait.by_probability, vocabulary),
         "by_lift": ranked_rows(portrait.by_lift, vocabulary),
         "representative": [keys[text] for text in portrait.representative.tolist()],

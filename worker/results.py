@@ -16,12 +16,13 @@ from sampler.corpus import NO_CATEGORY, UNLABELED, Array
 from worker import topics
 from worker.models import JobConclusion
 from worker.portraits import Described, Identified, portrait_row
-from worker.store import BATCH, Names, Rows, Stored
+from worker.store import BATCH, Clamped, Names, Rows, Stored
 
 Result = Answer | Audit | Category | Summary | Topic | TreeNode
 RESULTS: tuple[type[Result], ...] = (Answer, Audit, Category, Summary, Topic, TreeNode)
 CLEARED_AT_ONCE = 2_000  # rows a transaction: while it lasts, no other can write to SQLite
 NO_WORD = "no word is left after the text options"
+SET_ASIDE = "somebody decided that it is of none of the categories"
 
 
 def posteriors(session: Session, job: Job) -> dict[str, dict[str, int]]:
@@ -38,11 +39,16 @@ def posteriors(session: Session, job: Job) -> dict[str, dict[str, int]]:
     return found
 
 
-def answer_rows(job: Job, stored: Stored, conclusion: JobConclusion, leaf: Array) -> Iterator[Rows]:
-    """Batches of rows of `answers`, one row an unlabeled document. `leaf` int[T]: where in the tree each text is."""
+def answer_rows(
+    job: Job, stored: Stored, conclusion: JobConclusion, leaf: Array, clamped: Clamped
+) -> Iterator[Rows]:  # fmt: skip
+    """Batches of rows of `answers`, one row a document that its corpus has without a label.
+
+    `leaf` int[T]: where in the tree each text is.
+    """
     texts, stability = stored.texts, conclusion.stability
     consensus = consensus_of_documents(conclusion.consensus, texts)
-    unlabeled, original = np.flatnonzero(texts.labels == UNLABELED), texts.first[texts.text_of]
+    unlabeled, original = np.flatnonzero(clamped.is_free), texts.first[texts.text_of]
     for first in range(0, unlabeled.size, BATCH):
         yield [
             {
@@ -53,7 +59,7 @@ def answer_rows(job: Job, stored: Stored, conclusion: JobConclusion, leaf: Array
                 "known_probability": none_or(consensus.known[d], float),
                 "runner_up": none_or(consensus.runner_up[d], int),
                 "runner_up_probability": none_or(consensus.runner_up_probability[d], float),
-                "reason": NO_WORD if consensus.category[d] == NO_CATEGORY else None,
+                "reason": reason_of(consensus.category[d], clamped.set_aside[d]),
                 "stability": None if stability is None else none_or(stability[texts.text_of[d]], float),
                 "copy_of": None if original[d] == d else int(stored.document_ids[original[d]]),
                 "others": others_of(consensus, int(d)),
@@ -61,6 +67,13 @@ def answer_rows(job: Job, stored: Stored, conclusion: JobConclusion, leaf: Array
             }
             for d in unlabeled[first : first + BATCH]
         ]
+
+
+def reason_of(category: int, is_set_aside: bool) -> str | None:
+    """Why a document has no category."""
+    if category != NO_CATEGORY:
+        return None
+    return SET_ASIDE if is_set_aside else NO_WORD
 
 
 def others_of(consensus: Consensus, document: int) -> list[list[Any]] | None:
@@ -78,10 +91,13 @@ class LabelScores(NamedTuple):
     by_copies: Array  # bool[D], documents with the same text bear other labels
 
 
-def audit_rows(job: Job, stored: Stored, conclusion: JobConclusion) -> Iterator[Rows]:
-    """Batches of rows of `audits`, one row a labeled document whose label has a probability, the least likely first."""
+def audit_rows(job: Job, stored: Stored, conclusion: JobConclusion, clamped: Clamped) -> Iterator[Rows]:
+    """Batches of rows of `audits`, one row a labeled document whose label has a probability, the least likely first.
+
+    Labels that somebody decided for the job are no labels of the corpus.
+    """
     scores = label_scores(stored.texts, conclusion)
-    has_score = np.flatnonzero(~np.isnan(scores.probability))
+    has_score = np.flatnonzero(~np.isnan(scores.probability) & ~clamped.is_decided)
     ordered = has_score[np.argsort(scores.probability[has_score], kind="stable")]
     for first in range(0, ordered.size, BATCH):
         yield [
@@ -133,16 +149,19 @@ def none_or(value: Any, kind: type) -> Any:
 
 
 def category_rows(
-    job: Job, texts: Texts, strings: Names, conclusion: JobConclusion, described: Described, identified: Identified
-) -> Rows:
-    """Rows of `categories`: the known ones, then the new ones. Copies count as documents."""
+    job: Job, texts: Texts, strings: Names, conclusion: JobConclusion, described: Described, identified: Identified,
+    is_free: Array,
+) -> Rows:  # fmt: skip
+    """Rows of `categories`: the known ones, then the new ones. Copies count as documents.
+
+    `is_free` bool[D] are the documents that the corpus has without a label, and that rows of `answers` are for.
+    """
     consensus, stability = consensus_of_documents(conclusion.consensus, texts), conclusion.category_stability
     made_of = None if conclusion.topics is None else topics.of_categories(conclusion.topics)
-    is_labeled = texts.labels != UNLABELED
     size = consensus.n_categories
-    has_category = consensus.category != NO_CATEGORY
-    n_documents = np.bincount(consensus.category[~is_labeled & has_category], minlength=size)
-    n_labeled = np.bincount(texts.labels[is_labeled], minlength=size)
+    n_documents = np.bincount(consensus.category[is_free & (consensus.category != NO_CATEGORY)], minlength=size)
+    n_labeled = np.bincount(texts.labels[~is_free], minlength=size)
+    n_decided = np.bincount(texts.labels[is_free & (texts.labels != UNLABELED)], minlength=size)
     n_answered = max(int(n_documents.sum()), 1)
     return [
         {
@@ -157,7 +176,11 @@ def category_rows(
             "stability": None if stability is None else none_or(stability[category], float),
             "topics": None if made_of is None else made_of[category],
             "short_id": identified.short_ids[category],
-            "portrait": finite(portrait_row(described.portraits[category], strings.vocabulary, identified.keys)),
+            "portrait": finite(
+                portrait_row(
+                    described.portraits[category], strings.vocabulary, identified.keys, int(n_decided[category])
+                )
+            ),
         }
         for category in range(size)
     ]

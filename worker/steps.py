@@ -16,20 +16,23 @@ from app.core.leases import UnitProgress
 from app.core.tables import AtomRun, CalibrationStep, Job, PowerStep
 from sampler.archive import CheckpointError
 from sampler.calibrated import steps as calibration_steps
+from sampler.calibrated.continued import continued_atom_run, continued_step
 from sampler.calibrated.power_test import power_step
 from sampler.calibrated.prepared import PreparedCorpus
 from sampler.corpus import Corpus, fingerprint
 from sampler.numerics.threads import Threads
 from worker import step_rows
+from worker.continued import Heritage, heritage_of
 from worker.encode import load_corpus
 from worker.leg import Leg, Stopped
-from worker.models import atom_key, calibrated_hyperparameters
+from worker.models import atom_key, calibrated_hyperparameters, n_calibration_steps
 from worker.step_rows import Arrays, Key, Table
-from worker.store import canonical
+from worker.store import Stored, canonical
 
 logger = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
+INHERITING = (UnitKind.ATOMS, UnitKind.CALIBRATE)  # what their steps find follows from a job that is continued, if any
 
 
 class Steps(NamedTuple):
@@ -42,35 +45,44 @@ class Steps(NamedTuple):
     make: Callable[[list[Arrays], Threads], Arrays]  # the next result, from those so far
 
 
-def atoms(session: Session, job: Job, corpus: Corpus) -> Steps:
-    """The runs that find the atoms of a corpus, each by itself."""
+def atoms(session: Session, job: Job, corpus: Corpus, heritage: Heritage | None) -> Steps:
+    """The runs that find the atoms of a corpus, each by itself; or that carry over those of another job."""
     hyperparameters, seed = calibrated_hyperparameters(job), job.settings["seed"]
     prepared = PreparedCorpus(corpus, hyperparameters, seed)
     key = atom_key(job, calibration_steps.words_digest(corpus))
 
+    source = None if heritage is None else heritage.calibrated(session)
+
     def make(done: list[Arrays], threads: Threads) -> Arrays:
+        if source is not None:
+            return continued_atom_run(prepared, source, len(done), threads)
         return calibration_steps.atom_run(prepared, len(done), threads)
 
-    given = f"atoms {key['words_digest']} {key['options']}"
+    from_what = key["options"] if heritage is None else heritage.told()
+    given = f"atoms {key['words_digest']} {from_what}"
     return Steps(AtomRun, key, calibration_steps.n_atom_runs(hyperparameters), given, make)
 
 
-def calibration(session: Session, job: Job, corpus: Corpus) -> Steps:
+def calibration(session: Session, job: Job, corpus: Corpus, heritage: Heritage | None) -> Steps:
     """The steps that learn from the labels. Raises CheckpointError if an atom run is damaged."""
     hyperparameters, seed = calibrated_hyperparameters(job), job.settings["seed"]
     prepared = PreparedCorpus(corpus, hyperparameters, seed)
     key = atom_key(job, calibration_steps.words_digest(corpus))
     runs = step_rows.read_all(session, AtomRun, key, calibration_steps.n_atom_runs(hyperparameters))
 
+    source = None if heritage is None else heritage.calibrated(session)
+
     def make(done: list[Arrays], threads: Threads) -> Arrays:
+        if source is not None:
+            return continued_step(prepared, runs, source, done, len(done), threads)
         return calibration_steps.calibration_step(prepared, runs, done, len(done), threads)
 
     given = f"calibrate {fingerprint(corpus)} {seed} {canonical(job.settings['calibrated'])}"
-    n_steps = calibration_steps.n_calibration_steps(hyperparameters)
-    return Steps(CalibrationStep, {"job_id": job.id}, n_steps, given, make)
+    given += "" if heritage is None else f" {heritage.told()}"
+    return Steps(CalibrationStep, {"job_id": job.id}, n_calibration_steps(job), given, make)
 
 
-def power_test(session: Session, job: Job, corpus: Corpus) -> Steps:
+def power_test(session: Session, job: Job, corpus: Corpus, heritage: Heritage | None) -> Steps:
     """One step a known category, each by itself. Raises CheckpointError if an atom run is damaged."""
     hyperparameters, seed = calibrated_hyperparameters(job), job.settings["seed"]
     prepared = PreparedCorpus(corpus, hyperparameters, seed)
@@ -84,7 +96,7 @@ def power_test(session: Session, job: Job, corpus: Corpus) -> Steps:
     return Steps(PowerStep, {"job_id": job.id}, corpus.n_known, given, make)
 
 
-STEPS: dict[str, Callable[[Session, Job, Corpus], Steps]] = {
+STEPS: dict[str, Callable[[Session, Job, Corpus, Heritage | None], Steps]] = {
     UnitKind.ATOMS: atoms,
     UnitKind.CALIBRATE: calibration,
     UnitKind.POWER: power_test,
@@ -93,10 +105,9 @@ STEPS: dict[str, Callable[[Session, Job, Corpus], Steps]] = {
 
 def run_steps(leg: Leg) -> list[int]:
     """Take steps from the last one on that is kept, until the leg or the unit is over."""
-    corpus = load_corpus(leg).corpus
+    stored = load_corpus(leg)
     with leg.threads() as threads:
-        kind = leg.unit.kind
-        steps, results = mend(leg, kind, corpus, threads, lambda session: begun(session, leg, kind, corpus))
+        steps, results = begin(leg, leg.unit.kind, stored, threads)
         digest = digest_of(steps, results)
         first_work_at = time.monotonic()
         if len(results) > leg.unit.n_sweeps:  # another job has been here
@@ -113,16 +124,21 @@ def run_steps(leg: Leg) -> list[int]:
     return leg.end()
 
 
-def begun(session: Session, leg: Leg, kind: str, corpus: Corpus) -> tuple[Steps, list[Arrays]]:
-    """The steps of the job's unit of a kind, and the results of those that are kept.
+def begin(leg: Leg, kind: str, stored: Stored, threads: Threads) -> tuple[Steps, list[Arrays]]:
+    """The steps of the job's unit of a kind, and the results of those that are kept. Raises Stopped.
 
-    Raises CheckpointError if what they follow from is damaged.
+    If what they follow from is damaged, it is computed again.
     """
-    steps = STEPS[kind](session, leg.job, corpus)
-    return steps, step_rows.read(session, steps.table, steps.key)[: steps.n_steps]
+    heritage = heritage_of(leg, stored) if kind in INHERITING else None
+
+    def read(session: Session) -> tuple[Steps, list[Arrays]]:
+        steps = STEPS[kind](session, leg.job, stored.corpus, heritage)
+        return steps, step_rows.read(session, steps.table, steps.key)[: steps.n_steps]
+
+    return mend(leg, kind, stored, threads, read)
 
 
-def mend(leg: Leg, kind: str, corpus: Corpus, threads: Threads, read: Callable[[Session], Result]) -> Result:
+def mend(leg: Leg, kind: str, stored: Stored, threads: Threads, read: Callable[[Session], Result]) -> Result:
     """What is read of the results that a unit of this kind follows from.
 
     Of those that are damaged or missing, although their steps were done, the steps are done again, to the same bytes.
@@ -136,14 +152,14 @@ def mend(leg: Leg, kind: str, corpus: Corpus, threads: Threads, read: Callable[[
         source = UNIT_KINDS[kind].reads
         if source is None:
             raise
-        make_again(leg, source, corpus, threads)
+        make_again(leg, source, stored, threads)
     with leg.database.readers.begin() as session:
         return read(session)
 
 
-def make_again(leg: Leg, kind: str, corpus: Corpus, threads: Threads) -> None:
+def make_again(leg: Leg, kind: str, stored: Stored, threads: Threads) -> None:
     """Do the steps of the job's unit of a kind whose results are missing or damaged. Raises Stopped."""
-    steps, results = mend(leg, kind, corpus, threads, lambda session: begun(session, leg, kind, corpus))
+    steps, results = begin(leg, kind, stored, threads)
     while len(results) < steps.n_steps:
         results.append(steps.make(results, threads))
         if not save_step(leg, steps, results) or leg.must_stop():

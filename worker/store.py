@@ -5,14 +5,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from sqlalchemy import Select, collate, delete, func, insert, select
+from sqlalchemy import Select, and_, collate, delete, func, insert, select
 from sqlalchemy.orm import Session
 
 from app.core.category_names import names_of_new
 from app.core.kinds import UnitKind
-from app.core.tables import Checkpoint, Document, Draw, Job, Unit, is_part_of
+from app.core.tables import Checkpoint, ClampedLabel, Document, Draw, Job, Unit, is_part_of
 from sampler.copies import Texts
-from sampler.corpus import Array, Corpus
+from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.text import AUTO_LANGUAGE, STOP_WORD_LANGUAGES, TextOptions, stop_list
 
 BATCH = 1_000  # rows an INSERT
@@ -78,13 +78,43 @@ def text_options(job: Job) -> TextOptions:
     return TextOptions(**options | {"extra_stop_words": tuple(options["extra_stop_words"])})
 
 
+def encoding_options(job: Job) -> str:
+    """What the encoding that the job needs is found by: its text options, and whose labels were decided for it."""
+    is_clamped = job.continued is not None and job.continued["clamped"]
+    return canonical({**job.settings["text"], **({"labels_of_job": job.id} if is_clamped else {})})
+
+
 def canonical(options: Mapping[str, Any]) -> str:
     """Options as text that is equal when they are."""
     return json.dumps(options, sort_keys=True)
 
 
+class Clamped(NamedTuple):
+    """What somebody decided about D documents in the job that is continued, see app.review.clamped."""
+
+    is_decided: Array  # bool[D]
+    set_aside: Array  # bool[D], of no category
+    is_free: Array  # bool[D], without a label in the corpus, whether or not one was decided
+
+
+def clamped(session: Session, job: Job, stored: Stored) -> Clamped:
+    """What was decided about the documents of a job."""
+    mine = select(ClampedLabel.document_id, ClampedLabel.label, Document.label).where(ClampedLabel.job_id == job.id)
+    rows = session.execute(mine.join(Document, Document.id == ClampedLabel.document_id)).all()
+
+    def among(document_ids: Sequence[int]) -> Array:
+        return np.isin(stored.document_ids, np.array(document_ids, np.int64))
+
+    is_decided = among([document_id for document_id, _, _ in rows])
+    set_aside = among([document_id for document_id, label, _ in rows if label is None])
+    had_none = among([document_id for document_id, _, before in rows if before is None])
+    return Clamped(is_decided, set_aside, (stored.texts.labels == UNLABELED) & ~is_decided | had_none)
+
+
 class Documents:
     """The documents of a job's corpus version, read once as texts; ids and labels gather on the way.
+
+    Of one that somebody set aside the text is left out; a decided label, or name of a label, is in the place of others.
 
     They come in the order of their keys, by code points on every database: so the answer does not
     depend on the order of uploads. Reading a large corpus takes minutes: now and then `check` may break it off.
@@ -95,24 +125,31 @@ class Documents:
         self.ids: list[int] = []
         self.labels: list[str | None] = []
 
-    def query(self) -> Select[int, str, bool, str | None]:
-        """Id, text, whether that is a bag of words, and label, in the order of keys."""
+    def query(self) -> Select[int, str, bool, str | None, int | None, str | None]:
+        """Id, text, whether that is a bag of words, label, and what was decided, in the order of keys."""
         collation = BINARY_COLLATION[self.session.get_bind().dialect.name]
+        decided = and_(ClampedLabel.job_id == self.job.id, ClampedLabel.document_id == Document.id)
+        columns = (Document.id, Document.text, Document.is_counts, Document.label)
         return (
-            select(Document.id, Document.text, Document.is_counts, Document.label)
+            select(*columns, ClampedLabel.document_id, ClampedLabel.label)
+            .outerjoin(ClampedLabel, decided)
             .where(Document.corpus_id == self.job.corpus_id, is_part_of(self.job.corpus_version))
             .order_by(collate(Document.key, collation))
         )
 
     def texts(self) -> Iterator[str | dict[str, int]]:
         """The texts, streamed; ready bags of words as such."""
+        names = (self.job.continued or {}).get("names", {})
         with self.session.execute(self.query().execution_options(yield_per=BATCH)) as rows:
-            for document_id, text, is_counts, label in rows:
+            for document_id, text, is_counts, label, decided, decided_label in rows:
                 if len(self.ids) % BATCH == 0:
                     self.check()
                 self.ids.append(document_id)
-                self.labels.append(label)
-                yield json.loads(text) if is_counts and text else text
+                self.labels.append(names.get(label, label) if decided is None else decided_label)
+                if decided is not None and decided_label is None:
+                    yield ""
+                else:
+                    yield json.loads(text) if is_counts and text else text
 
 
 def newest_checkpoint(session: Session, unit: Unit, before: int | None = None) -> Checkpoint | None:

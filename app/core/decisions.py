@@ -52,8 +52,8 @@ def in_force(decisions: Sequence[Decision]) -> list[Decision]:
 
 
 def given_names(decisions: Iterable[Decision]) -> dict[str, str]:
-    """The names that decisions in force gave to categories, by their short ids."""
-    return {each.body["category"]: each.body["name"] for each in decisions if each.body.get("name")}
+    """The names that `name` decisions in force gave to categories, by their short ids."""
+    return {each.body["category"]: each.body["name"] for each in decisions if each.kind == DecisionKind.NAME}
 
 
 def decided_documents(session: Session, job_id: str) -> Sequence[DecidedDocument]:

@@ -222,6 +222,20 @@ class JobIn(SettingsIn, JobFacts):
         return self.model_dump(exclude={"corpus_id", "discover", *JobFacts.model_fields}, exclude_none=True)
 
 
+class ContinuationIn(JobFacts):
+    """How a job goes on as another one."""
+
+    model_config = request_example(name="Tickets of the second week")
+
+    sweeps: int | None = Field(
+        default=None,
+        ge=1,
+        le=MAX_SWEEPS,
+        description="Of each chain, from where it is. By default as many as the job had; the burn-in is as large a "
+        "part of them as it was.",
+    )
+
+
 class ExtensionIn(RequestBody):
     """Further sweeps of a succeeded job."""
 

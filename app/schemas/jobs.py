@@ -126,6 +126,7 @@ JOB: dict[str, Any] = {
     "name": "Tickets of autumn",
     "tags": ["tickets"],
     "note": "With the labels of November.",
+    "continues": None,
     "created_at": "2026-11-27T23:31:02.480000Z",
     "started_at": "2026-11-27T23:31:02.910000Z",
     "finished_at": None,
@@ -187,6 +188,7 @@ class JobBasics(BaseModel):
     error: str | None
     name: str | None
     note: str | None
+    continues: str | None = Field(description="Id of the job that this one went on from.")
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None

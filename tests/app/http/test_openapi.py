@@ -73,6 +73,7 @@ OPERATIONS = {
     "get_trace": ("get", "/v1/jobs/{job_id}/trace"),
     "get_categories": ("get", "/v1/jobs/{job_id}/categories"),
     "get_category": ("get", "/v1/jobs/{job_id}/categories/{category}"),
+    "continue_job": ("post", "/v1/jobs/{job_id}/continue"),
     "decide": ("post", "/v1/jobs/{job_id}/decisions"),
     "list_decisions": ("get", "/v1/jobs/{job_id}/decisions"),
     "get_tree": ("get", "/v1/jobs/{job_id}/tree"),

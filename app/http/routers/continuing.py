@@ -1,0 +1,122 @@
+"""Going on from a job: another one, with what was decided about it, and with the documents that have arrived since."""
+
+from http import HTTPStatus
+
+from fastapi import APIRouter, Request, Response
+from sqlalchemy.orm import Session, sessionmaker
+
+from app.broker import queue
+from app.core import lifecycle
+from app.core.decisions import n_decisions
+from app.core.errors import (
+    AnswerChanged,
+    BodyTooLarge,
+    CorpusNotFound,
+    IdempotencyKeyReused,
+    JobNotContinuable,
+    JobNotFound,
+    JobTooLarge,
+    MalformedRequest,
+    ResourceDeleted,
+    ResultsNotReady,
+    TooManyJobs,
+)
+from app.core.idempotency import Answer, Once
+from app.core.settings import Settings
+from app.forecasts.corpus_sizes import sizes_of
+from app.forecasts.forecast import forecast
+from app.forecasts.limits import check_room, check_size
+from app.http.controls import POLL_SECONDS
+from app.http.dependencies import (
+    MAX_BODY_BYTES,
+    JobId,
+    Keyed,
+    ServiceSettings,
+    Sessions,
+    answer,
+    problems,
+    rendered,
+)
+from app.http.job_facts import write_facts
+from app.http.progress import describe
+from app.http.routers.decisions import IfMatch
+from app.http.routers.results import categories_of, find_concluded_job
+from app.http.searches import indexing
+from app.review.clamped import clamp
+from app.review.events import check_tag
+from app.schemas.job_settings import ContinuationIn
+from app.schemas.jobs import JobOut
+
+router = APIRouter(prefix="/v1/jobs/{job_id}", tags=["review"])
+
+
+@router.post(
+    "/continue",
+    operation_id="continue_job",
+    summary="Continue a job",
+    status_code=HTTPStatus.ACCEPTED,
+    response_model=JobOut,
+    responses=problems(
+        JobNotFound,
+        CorpusNotFound,
+        ResultsNotReady,
+        JobNotContinuable,
+        AnswerChanged,
+        JobTooLarge,
+        TooManyJobs,
+        BodyTooLarge,
+        MalformedRequest,
+        IdempotencyKeyReused,
+        ResourceDeleted,
+    ),
+    max_body_size=MAX_BODY_BYTES,
+)
+def continue_job(
+    job_id: JobId,
+    body: ContinuationIn,
+    once: Keyed,
+    request: Request,
+    sessions: Sessions,
+    settings: ServiceSettings,
+    if_match: IfMatch = None,
+) -> Response:
+    """Queue a job that goes on from where this one is, over the corpus as it is now. This one stays as it is.
+
+    What was decided is a label there: a document that somebody gave a category is of that one, and a category that was
+    promoted, merged, split or given documents is known. Documents that have arrived since are placed, then sampled with
+    all others. It costs about what is new, and a fraction of a job from the start.
+    """
+    kept, corpus_id = continued_once(job_id, body, once, sessions, settings, if_match)
+    if corpus_id is not None:
+        indexing(request).wake(corpus_id)
+    return rendered(kept)
+
+
+def continued_once(
+    job_id: str,
+    body: ContinuationIn,
+    once: Once,
+    sessions: sessionmaker[Session],
+    settings: Settings,
+    if_match: str | None,
+) -> tuple[Answer, str | None]:
+    """The answer, or that to an earlier request under the same key; and the corpus of a job that was queued."""
+    with sessions.begin() as session:
+        kept = once.begin(session)
+        if kept is not None:
+            return kept, None
+        job, source = lifecycle.continue_job(session, job_id, body.sweeps)
+        find_concluded_job(session, job_id)
+        check_tag(source, n_decisions(session, job_id), if_match)
+        unit_ids = lifecycle.queue(session, job)
+        clamp(session, job, source, categories_of(session, source))
+        write_facts(session, job, body)
+        session.flush()
+        expected = forecast(sizes_of(session, job), job.settings)
+        check_size("the job", expected.job_seconds, expected.peak_bytes, settings)
+        check_room(session, settings)
+        [told] = describe(session, [job], settings)
+        made = answer(HTTPStatus.ACCEPTED, told, Location=told.links.self, Retry_After=POLL_SECONDS)
+        kept, corpus_id = once.end(session, made), job.corpus_id
+    queue.wake(sessions, unit_ids)
+    return kept, corpus_id
