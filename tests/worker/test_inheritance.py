@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from sqlalchemy import update
 
+from app.core import leases, lifecycle
 from app.core.db import Database
 from app.core.settings import Settings
-from app.core.tables import Answer, Category, Corpus, Decision, Document, Job
+from app.core.tables import Answer, Category, Corpus, Decision, Document, Job, Unit
 from tests.worker import jobs
 from worker.inheritance import NOTHING, Inherited, inherit, predecessor
 from worker.store import Names
@@ -178,28 +179,81 @@ def test_categories_without_a_given_name_are_numbered_without_gaps_or_names_that
     assert names.of_categories(words, {2: "new 1: mine"}) == ["trees", "new 2: oak", "new 1: mine", "new 3: ash"]
 
 
-@pytest.mark.parametrize("kind", ["sqlite"])
-def test_a_new_job_over_a_grown_corpus_keeps_ids_and_given_names(database: Database, settings: Settings) -> None:
-    corpus_id = jobs.upload(database, jobs.rows())
-    first, unit_ids = jobs.submit_calibrated(database, corpus_id, sweeps=20, seed=1)
+def run(database: Database, settings: Settings, corpus_id: str, seed: int) -> str:
+    """The id of a calibrated job that has succeeded."""
+    job_id, unit_ids = jobs.submit_calibrated(database, corpus_id, sweeps=20, seed=seed)
     jobs.run_to_the_end(database, settings, unit_ids)
-    own = categories(database, first)
+    return job_id
+
+
+@pytest.fixture
+def named(database: Database, settings: Settings) -> str:
+    """The id of a job whose new category somebody called Rivers; its corpus has grown since."""
+    corpus_id = jobs.upload(database, jobs.rows())
+    job_id = run(database, settings, corpus_id, seed=1)
+    decide(database, jobs.job(database, job_id), 1, "name", category=ids_of(database, job_id)[2], name="Rivers")
     with database.sessions.begin() as session:
-        session.add(Decision(job_id=first, number=1, kind="name", body={"category": own[2].short_id, "name": "Rivers"}))
         for number in range(12):
             words = " ".join(jobs.SUBJECTS["river"].split()[number : number + 5])
             session.add(Document(corpus_id=corpus_id, version=2, key=f"late-{number}", text=words, label=None))
         session.execute(update(Corpus).values(version=2))
-    outcomes = []
-    for _ in range(2):
-        second, unit_ids = jobs.submit_calibrated(database, corpus_id, sweeps=20, seed=2)
-        jobs.run_to_the_end(database, settings, unit_ids)
-        outcomes.append(jobs.outcome(database, second))
-    found = categories(database, second)
+    return job_id
+
+
+@pytest.mark.parametrize("kind", ["sqlite"])
+def test_a_new_job_over_a_grown_corpus_keeps_ids_and_given_names(
+    database: Database, settings: Settings, named: str
+) -> None:
+    corpus_id = jobs.job(database, named).corpus_id
+    second, third = (run(database, settings, corpus_id, seed=2) for _ in range(2))
+    own, found = categories(database, named), categories(database, second)
     assert [row.short_id for row in found] == [row.short_id for row in own]
     assert [(row.name, row.is_named) for row in found] == [("fruit", False), ("metal", False), ("Rivers", True)]
     assert found[2].n_documents > own[2].n_documents
-    assert outcomes[0] == outcomes[1], "run again, it has the same bytes, though its predecessor is another one"
+    assert jobs.outcome(database, second) == jobs.outcome(database, third), "though it inherits from another one"
+
+
+@pytest.mark.parametrize("kind", ["sqlite"])
+def test_an_extended_job_has_the_names_that_somebody_gave_in_between(
+    database: Database, settings: Settings, named: str
+) -> None:
+    before = ids_of(database, named)
+    with database.sessions.begin() as session:
+        _, unit_ids = lifecycle.extend(session, named, 2)
+    jobs.run_to_the_end(database, settings, unit_ids)
+    assert ids_of(database, named) == before
+    assert [(row.name, row.is_named) for row in categories(database, named)][2] == ("Rivers", True)
+
+
+@pytest.mark.parametrize("kind", ["sqlite"])
+def test_a_conclusion_that_was_killed_is_repeated_to_the_same_bytes_whoever_ended_in_between(
+    database: Database, settings: Settings, named: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus_id = jobs.job(database, named).corpus_id
+    calm = run(database, settings, corpus_id, seed=2)
+    job_id, unit_ids = jobs.submit_calibrated(database, corpus_id, sweeps=20, seed=2)
+
+    def die(*arguments: Any) -> Any:
+        raise jobs.Killed
+
+    with monkeypatch.context() as killed:
+        killed.setattr("worker.results.audit_rows", die)
+        with pytest.raises(jobs.Killed):
+            jobs.run_to_the_end(database, settings, unit_ids)
+    later = run(database, settings, corpus_id, seed=3)
+    decide(database, jobs.job(database, later), 1, "name", category=ids_of(database, later)[2], name="Streams")
+    with database.sessions.begin() as session:
+        assert session.query(Answer).filter_by(job_id=job_id).count() > 0, "it was killed in the middle"
+        session.execute(update(Unit).where(Unit.status == "running").values(lease_until=0.0))
+    with database.sessions.begin() as session:
+        unit_ids = leases.reap(session)
+    jobs.run_to_the_end(database, settings, unit_ids)
+    assert jobs.outcome(database, job_id) == jobs.outcome(database, calm)
+
+
+def ids_of(database: Database, job_id: str) -> list[str | None]:
+    """The short ids of a job's categories."""
+    return [row.short_id for row in categories(database, job_id)]
 
 
 def categories(database: Database, job_id: str) -> list[Category]:

@@ -117,14 +117,21 @@ def test_counts_equal_a_recount_of_the_documents_by_key(client: TestClient, data
                 until = {"until": 3} if number % 5 == 0 else {}
                 session.add(document(number + 100, dice.choice(labels), version=2, key=f"key {number}", **until))
         session.add_all(document(number, dice.choice(labels), version=dice.choice([2, 3])) for number in range(61, 81))
-    names = ["metals", "optics", "new 1", "new 2"]
+    index = {"metals": 0, "Metals!": 0, "optics": 1}
     partitions, made = [], []
-    for version in (1, 2, 3):
+    for version, name in ((1, "metals"), (2, "metals"), (3, "metals"), (3, "Metals!")):  # the last one continues
+        clamped: dict[int, str | None] = {}
+        given: dict[str, Any] = {}
         with database.readers.begin() as session:
             there = session.query(Document).where(Document.version <= version, Document.until > version).all()
-        answers: Answers = {each.id: dice.choice([0, 1, 2, 3, None]) for each in there if each.label is None}
-        partitions.append({each.key: names.index(each.label) if each.label else answers[each.id] for each in there})
-        made.append(add_job(database, names, answers, corpus_version=version))
+        if name == "Metals!":
+            given = {"continues": made[1].id, "continued": {"names": {"metals": name}}}
+            clamped = {each.id: dice.choice(["optics", name, None]) for each in there if each.id % 3 == 0}
+        label = {each.id: clamped.get(each.id, each.label) for each in there}
+        free = [each for each in label if label[each] is None and each not in clamped]
+        answers: Answers = {each: dice.choice([0, 1, 2, None]) for each in free}
+        partitions.append({each.key: answers.get(each.id, index.get(label[each.id] or "")) for each in there})
+        made.append(add_job(database, [name, "optics", "new 1"], answers, clamped, corpus_version=version, **given))
     for first, before in zip(partitions, made, strict=True):
         for second, now in zip(partitions, made, strict=True):
             found = compared(client, now, before)
