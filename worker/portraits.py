@@ -17,7 +17,7 @@ from sampler.answers.words import RankedWord, group_words, joined, relevant_word
 from sampler.copies import Texts
 from sampler.corpus import NO_CATEGORY, UNLABELED, Array
 from sampler.numerics.threads import Threads
-from worker import short_ids
+from worker import inheritance, short_ids
 from worker.store import BATCH, Names, Rows, Stored
 
 TOP_WORDS = 10
@@ -38,6 +38,7 @@ class Identified(NamedTuple):
 
     names: list[str]
     short_ids: list[str]
+    is_named: list[bool]  # somebody gave it its name, in the results that it has its id from
     keys: dict[int, str]  # of texts: the key of the document that stands for each
 
 
@@ -62,17 +63,21 @@ def describe(
 def identify(
     session: Session, job: Job, stored: Stored, names: Names, consensus: Consensus, described: Described
 ) -> Identified:  # fmt: skip
-    """The names and ids of the categories; new ones keep the ids that they have in the job's present results."""
+    """The names and ids of the categories; new ones keep those that they had before, see `inheritance`."""
     texts = stored.texts
     shown = [text for each in described.portraits for text in (*each.representative.tolist(), *each.edge.tolist())]
     of_documents = consensus_of_documents(consensus, texts).category
     keys = keys_of(session, stored, consensus, of_documents, shown)
-    is_free = texts.labels == UNLABELED
-    n_known = len(names.categories)
-    inherited = short_ids.inherited_ids(session, job, stored.document_ids[is_free], of_documents[is_free], n_known)
-    representative = [[keys[text] for text in each.representative.tolist()] for each in described.portraits[n_known:]]
+    category = np.where(texts.labels == UNLABELED, of_documents, texts.labels)
+    known = names.categories
+    inherited = inheritance.inherit(session, job, stored.document_ids, category, known)
+    of_new = [each.representative.tolist() for each in described.portraits[len(known) :]]
+    representative = [[keys[text] for text in texts_of_one] for texts_of_one in of_new]
     return Identified(
-        names.of_categories(described.words), short_ids.of_categories(names.categories, representative, inherited), keys
+        names.of_categories(described.words, inherited.names),
+        short_ids.of_categories(known, representative, inherited.ids, inherited.spent),
+        [each in inherited.names for each in range(consensus.n_categories)],
+        keys,
     )
 
 

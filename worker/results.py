@@ -176,6 +176,7 @@ def category_rows(
             "stability": None if stability is None else none_or(stability[category], float),
             "topics": None if made_of is None else made_of[category],
             "short_id": identified.short_ids[category],
+            "is_named": identified.is_named[category],
             "portrait": finite(
                 portrait_row(
                     described.portraits[category], strings.vocabulary, identified.keys, int(n_decided[category])

@@ -1,13 +1,10 @@
-"""Short ids of categories: the same for a known one in all jobs, and kept by new ones when a job is extended."""
+"""Short ids of categories: the same for a known one in all jobs, and kept by new ones from job to job."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
-from sqlalchemy import select
-from sqlalchemy.orm import Session
 
-from app.core.tables import Answer, Category, Job
 from sampler.answers.pooling import SIMILAR, overlap
 from sampler.corpus import NO_CATEGORY, Array
 
@@ -15,17 +12,22 @@ SYMBOLS = "0123456789abcdefghjkmnpqrstvwxyz"  # of Crockford's base 32, which ha
 PREFIX, SHORTEST, LONGEST = "c-", 6, 18
 
 
-def of_categories(known: Sequence[str], keys: Sequence[Sequence[str]], inherited: Mapping[int, str]) -> list[str]:
+def of_categories(
+    known: Sequence[str], keys: Sequence[Sequence[str]], inherited: Mapping[int, str], spent: Collection[str] = ()
+) -> list[str]:
     """The distinct ids of a job's categories: those with these names, then new ones.
 
-    Of a known one it follows from its name alone. A new one has the id that it `inherited`, by index, or one that
-    follows from the `keys` of the documents that stand for it.
+    Of a known one it follows from its name alone. A new one has the id that it `inherited`, by index, unless a known
+    one has that, or one that follows from the `keys` of the documents that stand for it. An id that is `spent` stands
+    for another category in other results, and for none here but the known one whose own it is.
     """
-    digests = [digest("known", name) for name in known] + [digest("new", *of_one) for of_one in keys]
-    taken = set(inherited.values())
-    found = []
-    for category, symbols in enumerate(digests):
-        own = inherited.get(category) or shortest_free(symbols, taken)
+    found: list[str] = []
+    for name in known:
+        found.append(shortest_free(digest("known", name), set(found)))
+    kept = {category: own for category, own in inherited.items() if own not in found}
+    taken = {*found, *kept.values(), *spent}
+    for category, of_one in enumerate(keys, start=len(known)):
+        own = kept.get(category) or shortest_free(digest("new", *of_one), taken)
         taken.add(own)
         found.append(own)
     return found
@@ -43,39 +45,21 @@ def digest(*parts: str) -> str:
     return "".join(SYMBOLS[number >> (256 - 5 * (place + 1)) & 31] for place in range(LONGEST))
 
 
-def inherited_ids(session: Session, job: Job, document_ids: Array, category: Array, n_known: int) -> dict[int, str]:
-    """The ids that new categories have from the job's present results, if it has any: those that are SIMILAR.
-
-    `category` int[n] is the new answer for unlabeled documents with these ids. The most similar ones are paired first,
-    each once.
-    """
-    of_job = (Answer.job_id == job.id, Answer.edition == job.edition)
-    wanted = (Category.job_id == job.id, Category.edition == job.edition, Category.known.is_(False))
-    ids = dict(session.execute(select(Category.category, Category.short_id).where(*wanted)).all())
-    if not any(ids.values()):
-        return {}
-    rows = session.execute(select(Answer.document_id, Answer.category).where(*of_job, Answer.category.in_(ids)))
-    pairs = np.array([tuple(row) for row in rows], np.int64).reshape(-1, 2)
-    order = np.argsort(document_ids)
-    before = np.full(document_ids.size, NO_CATEGORY, np.int64)
-    place = np.minimum(np.searchsorted(document_ids[order], pairs[:, 0]), max(order.size - 1, 0))
-    there = document_ids[order][place] == pairs[:, 0]
-    before[order[place[there]]] = pairs[there, 1]
-    return paired(before, np.where(category >= n_known, category, NO_CATEGORY), ids)
-
-
-def paired(before: Array, now: Array, ids: Mapping[int, str | None]) -> dict[int, str]:
+def paired(before: Array, now: Array, ids: Mapping[int, str | None], n_known: int = 0) -> dict[int, str]:
     """The id of each category of the partition `now` that is SIMILAR to one `before`, both int[n], best pairs first.
 
-    All documents of either count, those that are in no category of the other as well.
+    All documents of either count, those that are in no category of the other as well. What is SIMILAR to one of the
+    first `n_known` categories now is that known one, and its id goes to nobody.
     """
     n_before, n_now = (np.bincount(partition[partition != NO_CATEGORY]) for partition in (before, now))
     table = overlap(now, before, np.ones(now.size))
     either = n_now[table.first] + n_before[table.second] - table.shared
     jaccard = table.shared / either
-    found: dict[int, str] = {}
+    found: dict[int, str | None] = {}
+    is_paired: set[int] = set()
     for pair in np.lexsort((table.second, table.first, -jaccard)):
-        category, own = int(table.first[pair]), ids[int(table.second[pair])]
-        if jaccard[pair] >= SIMILAR and own and category not in found and own not in found.values():
-            found[category] = own
-    return found
+        category, other = int(table.first[pair]), int(table.second[pair])
+        if jaccard[pair] >= SIMILAR and category not in found and other not in is_paired:
+            is_paired.add(other)
+            found[category] = ids[other]
+    return {category: own for category, own in found.items() if own and category >= n_known}

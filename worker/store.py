@@ -41,13 +41,16 @@ class Names(NamedTuple):
     categories: list[str]  # the known ones
     facts: dict[str, Any] | None = None  # see `sampler.text.TextFacts`
 
-    def of_categories(self, words: Sequence[Sequence[tuple[int, int]]]) -> list[str]:
-        """The names of an answer's categories: those of the known ones, and of the new ones after their words.
+    def of_categories(self, words: Sequence[Sequence[tuple[int, int]]], given: Mapping[int, str]) -> list[str]:
+        """The names of an answer's categories: of the known ones, and of new ones those `given`, or after their words.
 
         `words` are those of each category, best first, see `sampler.answers.words.relevant_words`.
         """
-        of_new = [[self.vocabulary[word] for word, _ in self.telling_first(best)] for best in words]
-        return self.categories + names_of_new(self.categories, of_new[len(self.categories) :])
+        rest = [category for category in range(len(self.categories), len(words)) if category not in given]
+        of_rest = [[self.vocabulary[word] for word, _ in self.telling_first(words[category])] for category in rest]
+        found = dict(enumerate(self.categories)) | dict(given)
+        found |= dict(zip(rest, names_of_new(found.values(), of_rest), strict=True))
+        return [found[category] for category in range(len(words))]
 
     def telling_first(self, words: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
         """Words in their order, but stop words, which short texts keep, behind the others.

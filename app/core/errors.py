@@ -121,6 +121,10 @@ class ResultsNotReady(ServiceError):
     """The job has not succeeded, so it has no results."""
 
 
+class JobsNotComparable(ServiceError):
+    """The jobs are over different corpora, so they have no documents in common."""
+
+
 class NoModel(ServiceError):
     """The job has no model, so it cannot categorize new documents."""
 

@@ -72,10 +72,15 @@ def corpus_id(corpus_id: Annotated[str, Path(description="Id of the corpus.", ex
     return corpus_id
 
 
-def job_id(job_id: Annotated[str, Path(description="Id of the job.", examples=[JOB_ID])]) -> str:
-    """The job id of the path, if it has the shape of one: no other reaches the database."""
+def check_job_id(job_id: str) -> None:
+    """Raise JobNotFound for what has not the shape of an id."""
     if not re.fullmatch(ID_PATTERN, job_id):
         raise JobNotFound("this is not the id of a job")
+
+
+def job_id(job_id: Annotated[str, Path(description="Id of the job.", examples=[JOB_ID])]) -> str:
+    """The job id of the path, if it has the shape of one: no other reaches the database."""
+    check_job_id(job_id)
     return job_id
 
 

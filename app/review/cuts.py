@@ -202,26 +202,28 @@ def new_groups(tree: Tree, n: int, categories: Sequence[Category], n_known: int)
         own = own_ones[origin[0]]
         is_whole = node.parent is None or tree.nodes[node.parent].category is None
         if len(origin) > 1:
-            name = joined_name([own_ones[each].name for each in origin])
+            name = joined_name([own_ones[each] for each in origin])
         else:
             n_parts[origin[0]] += 1
-            name = f"{number_of(own.name)}.{n_parts[origin[0]]}"
+            name = f"{name_without_words(own)}.{n_parts[origin[0]]}"
         group = copy_of(own, index) if is_whole and len(origin) == 1 else group_of(node, index, name, categories)
         found.append(Group(group, origin, None if is_whole else leaves))
     return found
 
 
-def number_of(name: str) -> str:
-    """The name of a new category without its words: "new 4"."""
-    return name.partition(":")[0]
+def name_without_words(category: Category) -> str:
+    """The name that somebody gave to a new category, or its number: "new 4"."""
+    return category.name if category.is_named else category.name.partition(":")[0]
 
 
-def joined_name(names: Sequence[str]) -> str:
-    """The name, without words, of what joins several new categories: "new 1, 3 and 5"."""
-    numbers = [number_of(name).removeprefix(NUMBERED) for name in names]
-    if len(numbers) > MOST_NAMED + 1:
-        numbers = [*numbers[:MOST_NAMED], f"{len(numbers) - MOST_NAMED} more"]
-    return f"{NUMBERED}{', '.join(numbers[:-1])} and {numbers[-1]}"
+def joined_name(categories: Sequence[Category]) -> str:
+    """The name, without words, of what joins several new categories: "new 1, 3 and 5", or "rivers, new 3 and 5"."""
+    given = [each.name for each in categories if each.is_named]
+    numbered = [name_without_words(each) for each in categories if not each.is_named]
+    names = given + numbered[:1] + [name.removeprefix(NUMBERED) for name in numbered[1:]]
+    if len(names) > MOST_NAMED + 1:
+        names = [*names[:MOST_NAMED], f"{len(names) - MOST_NAMED} more"]
+    return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def copy_of(category: Category, index: int) -> Category:

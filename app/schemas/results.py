@@ -67,8 +67,8 @@ class CategoryOut(BaseModel):
     category: int
     id: str | None = Field(
         description="A short id that stays: for a known category it follows from the name alone, and a new one keeps "
-        "it when the job is extended, as long as it has about the same documents. Null for jobs from before there were "
-        "ids, as `size_interval_90`, `words` and `nearest` are; and for a category of a cut that the answer has not."
+        "it from job to job, as long as it has about the same documents. Null for jobs from before there were ids, as "
+        "`size_interval_90`, `words` and `nearest` are; and for a category of a cut that the answer has not."
     )
     name: str
     known: bool

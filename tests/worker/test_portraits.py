@@ -120,7 +120,8 @@ def test_what_is_told_of_categories_does_not_depend_on_the_order_of_uploads(
 def test_stop_words_that_short_texts_keep_are_in_no_name_if_there_are_others() -> None:
     names = Names(["a", "flight", "from", "der", "to"], ["hotel"], {"language": None})
     words = [(4, 9), (1, 8), (2, 7), (3, 6)]
-    assert names.of_categories([[], words, [(4, 9), (2, 7)]]) == ["hotel", "new 1: flight, der, to", "new 2: to, from"]
+    of_words = [[], words, [(4, 9), (2, 7)]]
+    assert names.of_categories(of_words, {}) == ["hotel", "new 1: flight, der, to", "new 2: to, from"]
     assert names.telling_first(words) == [(1, 8), (3, 6), (4, 9), (2, 7)]
     german = names._replace(facts={"language": "de"})
     assert german.telling_first(words) == [(4, 9), (1, 8), (2, 7), (3, 6)]

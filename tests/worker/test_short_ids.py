@@ -4,6 +4,8 @@ import re
 from collections import Counter
 
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
 
 from worker import short_ids
 from worker.short_ids import of_categories, paired, shortest_free
@@ -58,3 +60,39 @@ def test_documents_that_left_a_category_count_against_it() -> None:
     before, now = np.array([3] * 10), np.array([5] * 4 + [-1] * 6)
     assert paired(before, now, {3: "c-three"}) == {}
     assert short_ids.SIMILAR == 0.5
+
+
+def test_what_became_known_leaves_its_id_to_nobody() -> None:
+    before = np.array([3] * 10)
+    now = np.array([0] * 5 + [5] * 5)
+    assert paired(before, now, {3: "c-three"}, n_known=1) == {}, "half each: the known one comes first"
+    assert paired(before, np.array([0] * 4 + [5] * 6), {3: "c-three"}, n_known=1) == {5: "c-three"}
+
+
+def test_a_known_category_has_its_own_id_whatever_new_ones_inherit() -> None:
+    [optics] = of_categories(["optics"], [], {})
+    known, new = of_categories(["optics"], [["a"]], {1: optics})
+    assert known == optics
+    assert new == of_categories([], [["a"]], {})[0]
+
+
+def test_an_id_that_stood_for_another_category_is_not_given_again() -> None:
+    [own] = of_categories([], [["a"]], {})
+    [longer] = of_categories([], [["a"]], {}, spent={own})
+    assert longer.startswith(own) and longer != own
+
+
+partitions = st.lists(st.tuples(st.integers(-1, 4), st.integers(-1, 4)), max_size=40)
+
+
+@given(partitions)
+def test_each_id_goes_to_one_category_and_only_where_half_of_the_documents_are_the_same(
+    documents: list[tuple[int, int]],
+) -> None:
+    before, now = (np.array([each[side] for each in documents], np.int64) for side in (0, 1))
+    found = paired(before, now, {category: f"c-{category}" for category in range(5)}, n_known=2)
+    assert len(set(found.values())) == len(found)
+    for category, own in found.items():
+        is_now, was = now == category, before == int(own[2:])
+        assert category >= 2
+        assert (is_now & was).sum() / (is_now | was).sum() >= 0.5

@@ -83,7 +83,10 @@ def get_trace(
     responses=problems(JobNotFound, ResultsNotReady, MalformedRequest),
 )
 def get_categories(job_id: JobId, readers: Readers, showing: Showing) -> Response:
-    """Read the number of new categories, also in a sentence, all categories, and what the number rests on."""
+    """Read the number of new categories, also in a sentence, all categories, and what the number rests on.
+
+    `GET /v1/jobs/{id}/comparison` says what became of those of another job.
+    """
     with readers.begin() as session:
         job = find_concluded_job(session, job_id)
         stored = session.get_one(Summary, (job_id, job.edition))

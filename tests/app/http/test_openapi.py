@@ -84,6 +84,8 @@ OPERATIONS = {
     "get_labels": ("get", "/v1/jobs/{job_id}/labels"),
     "get_label_pairs": ("get", "/v1/jobs/{job_id}/labels/pairs"),
     "apply_labels": ("post", "/v1/jobs/{job_id}/labels/apply"),
+    "get_comparison": ("get", "/v1/jobs/{job_id}/comparison"),
+    "get_lineage": ("get", "/v1/categories/{category_id}/lineage"),
     "get_topics": ("get", "/v1/jobs/{job_id}/topics"),
     "test_power": ("post", "/v1/jobs/{job_id}/power-test"),
     "get_power_test": ("get", "/v1/jobs/{job_id}/power-test"),
@@ -324,6 +326,7 @@ def test_the_cursors_of_the_examples_are_cursors_of_their_lists(client: TestClie
         "DocumentPage": f"{job}/documents",
         "AuditPage": f"{job}/audit",
         "LabelPage": f"{job}/labels",
+        "LineagePage": "/v1/categories/c-7q3kx9/lineage",
     }
     for name, path in lists.items():
         answer = client.get(path, params={"cursor": example_of(client, name)["next"]})

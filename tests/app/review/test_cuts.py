@@ -189,4 +189,21 @@ def test_exports_name_the_categories_of_the_cut(client: TestClient, job: str) ->
     ("n_parts", "name"), [(2, "new 1 and 2"), (4, "new 1, 2, 3 and 4"), (6, "new 1, 2, 3 and 3 more")]
 )
 def test_what_joins_many_categories_names_the_first(n_parts: int, name: str) -> None:
-    assert joined_name([f"new {n}: word" for n in range(1, n_parts + 1)]) == name
+    assert joined_name([Category(name=f"new {n}: word") for n in range(1, n_parts + 1)]) == name
+
+
+def test_a_cut_calls_categories_by_the_names_that_somebody_gave_them(
+    client: TestClient, database: Database, job: str
+) -> None:
+    with database.sessions.begin() as session:
+        given = {"name": "beams: all", "is_named": True}
+        session.execute(update(Category).where(Category.short_id == "c-aaaaaa").values(**given))
+    names = {
+        n: [each["name"] for each in client.get(f"{job}/categories", params={"categories": n}).json()["categories"][2:]]
+        for n in (1, 2, 3)
+    }
+    assert names[1] == ["beams: all and new 2: science"]
+    assert names[2] == ["beams: all", "new 2: enzyme"]
+    assert sorted(names[3]) == ["beams: all.1: plasma", "beams: all.2: laser", "new 2: enzyme"]
+    joined = [Category(name="new 1: word"), Category(name="rivers", is_named=True), Category(name="new 3: word")]
+    assert joined_name(joined) == "rivers, new 1 and 3"
