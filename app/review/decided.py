@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 from app.core.category_names import with_words
 from app.core.decisions import DecisionKind, decided_documents, decisions_of, in_force
 from app.core.tables import Answer, Category, DecidedDocument, Decision, Document, Job
-from app.review.cuts import Tree, copy_of, number_of, read_tree
+from app.review.cuts import Tree, copy_of, name_without_words, read_tree
 from app.review.shown import Conditions, Said
 
 SET_ASIDE = "somebody decided that it is of none of the categories"
@@ -169,7 +169,7 @@ class Decided:
         if parts is None:
             raise Idle(f"the draws have not {len(ids) + 1} parts of {group.row.name!r}")
         of_parts = [frozenset(self.tree.leaves(part.node)) for part in parts]
-        number = number_of(group.row.name)
+        number = name_without_words(group.row)
         names = [with_words(f"{number}.{n}", [word["word"] for word in part.top_words]) for n, part in enumerate(parts)]
         origin = places[0].category
         for part, id_, name in zip(parts[1:], ids, names[1:], strict=True):

@@ -5,9 +5,11 @@ import io
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 from starlette.testclient import TestClient
 
 from app.core.db import Database
+from app.core.tables import Category
 from app.review.cuts import joined_name
 from tests.app.http.answered_jobs import Given, add_job
 from tests.app.review.conftest import PARENTS, PORTRAIT, SIZES, TOGETHER
