@@ -81,6 +81,7 @@ OPERATIONS = {
     "get_labels": ("get", "/v1/jobs/{job_id}/labels"),
     "get_label_pairs": ("get", "/v1/jobs/{job_id}/labels/pairs"),
     "apply_labels": ("post", "/v1/jobs/{job_id}/labels/apply"),
+    "get_triage": ("get", "/v1/jobs/{job_id}/triage"),
     "get_topics": ("get", "/v1/jobs/{job_id}/topics"),
     "test_power": ("post", "/v1/jobs/{job_id}/power-test"),
     "get_power_test": ("get", "/v1/jobs/{job_id}/power-test"),
