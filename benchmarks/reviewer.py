@@ -21,9 +21,10 @@ from app.review.triage import Answered, CategorySize, Doubted, Found, candidates
 from benchmarks import calibrated, problems, rivals
 from benchmarks.calibrated import Run
 from benchmarks.problems import Problem
-from benchmarks.quality import Line, saved, shown, values
+from benchmarks.quality import Line, saved, shown
 from sampler.answers import metrics
 from sampler.answers.consensus import Consensus, consensus_of_documents
+from sampler.answers.inherited import Earlier, join_named
 from sampler.answers.portraits import Portrait, portraits
 from sampler.answers.words import group_words, word_counts
 from sampler.copies import texts_from
@@ -48,11 +49,27 @@ class Told(NamedTuple):
 Again = Callable[[Problem, Array, list[int], int, Run | None], Run]
 
 
-def again(problem: Problem, labels: Array, names: list[int], seed: int, before: Run | None) -> Run:
+def anew(problem: Problem, labels: Array, names: list[int], seed: int, before: Run | None) -> Run:
     """A whole job with these labels. What the last one left, `before`, is not used."""
     corpus = problem.corpus._replace(labels=labels, n_known=len(names))
     with Threads() as threads:
         return calibrated.run(texts_from(corpus, problem.copy_of), seed, threads, {})
+
+
+def inherited(problem: Problem, labels: Array, names: list[int], seed: int, before: Run | None) -> Run:
+    """A whole job with these labels, whose categories stay what labels have named in the answer before."""
+    run = anew(problem, labels, names, seed, before)
+    if before is None:
+        return run
+    was, n_known = before.conclusion.consensus, before.texts.corpus.n_known
+    promoted = np.arange(n_known)
+    promoted[: problem.corpus.n_known] = NO_CATEGORY
+    earlier = Earlier(was.category, was.probability, before.texts.corpus.labels, promoted)
+    joined = join_named(run.conclusion.consensus, run.texts.corpus.labels, len(names), earlier)
+    return run._replace(conclusion=run.conclusion._replace(consensus=joined.consensus))
+
+
+WAYS: dict[str, Again] = {"inherited": inherited, "anew": anew}
 
 
 def main() -> None:
@@ -61,6 +78,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder with problems.json and data sets")
     parser.add_argument("--problems", nargs="+", default=[], metavar="NAME", help="default: all")
     parser.add_argument("--strategies", nargs="+", default=list(STRATEGIES), choices=STRATEGIES)
+    parser.add_argument("--again", default="inherited", choices=WAYS, help="how the next answer follows from labels")
     parser.add_argument("--rounds", type=int, default=N_ROUNDS)
     parser.add_argument("--documents", type=int, default=N_DOCUMENTS, help="that are asked about in a round")
     parser.add_argument("--split", type=int, default=0, help="random choice of labeled documents")
@@ -71,7 +89,8 @@ def main() -> None:
         wanted = [each for each in arguments.strategies if not is_done(done, name, each, arguments)]
         if not wanted:
             continue
-        reviewed = Reviewed(problems.read(arguments.data, name, arguments.split), arguments.split)
+        problem = problems.read(arguments.data, name, arguments.split)
+        reviewed = Reviewed(problem, arguments.split, arguments.again)
         for strategy in wanted:
             for line in rounds(reviewed, strategy, arguments.rounds, arguments.documents):
                 print(json.dumps(line), flush=True)
@@ -84,15 +103,15 @@ def main() -> None:
 
 def is_done(lines: list[Line], name: str, strategy: str, arguments: argparse.Namespace) -> bool:
     """Whether all rounds of a strategy are among the lines."""
-    of_it = (name, strategy, arguments.split)
-    found = {line["round"] for line in lines if (line["problem"], line["strategy"], line["split"]) == of_it}
+    of_it = {"problem": name, "split": arguments.split, "again": arguments.again, "strategy": strategy}
+    found = {line["round"] for line in lines if of_it.items() <= line.items()}
     return found >= set(range(arguments.rounds + 1))
 
 
 class Reviewed:
     """A problem under review: its truth answers, and the first job over it is run once for all strategies."""
 
-    def __init__(self, problem: Problem, seed: int, again: Again = again) -> None:
+    def __init__(self, problem: Problem, seed: int, again: str) -> None:
         self.problem, self.seed, self.again = problem, seed, again
         self.first: Run | None = None
 
@@ -103,11 +122,12 @@ class Reviewed:
 
     def job(self, told: Told, before: Run | None) -> Run:
         """The job with the labels as they are now."""
-        if before is not None:
-            return self.again(self.problem, told.labels, told.names, self.seed, before)
-        if self.first is None:
-            self.first = self.again(self.problem, told.labels, told.names, self.seed, None)
-        return self.first
+        if before is None and self.first is not None:
+            return self.first
+        run = WAYS[self.again](self.problem, told.labels, told.names, self.seed, before)
+        if before is None:
+            self.first = run
+        return run
 
     def answered(self, told: Told, documents: Array) -> Told:
         """What is known after the truth about some documents was told."""
@@ -213,7 +233,7 @@ def unasked(problem: Problem, told: Told) -> Array:
 def rounds(reviewed: Reviewed, strategy: str, n_rounds: int, n: int) -> Iterator[Line]:
     """A line before the first round, and one after each."""
     told, way = reviewed.beginning(), STRATEGIES[strategy](reviewed)
-    head = {"problem": reviewed.problem.name, "split": reviewed.seed, "strategy": strategy}
+    head = {"problem": reviewed.problem.name, "split": reviewed.seed, "again": reviewed.again, "strategy": strategy}
     of_round: dict[str, Any] = {}
     for number in range(n_rounds + 1):
         if number:
@@ -297,15 +317,18 @@ def doubts(run: Run) -> list[Doubted]:
 
 
 def table(lines: list[Line]) -> str:
-    """Means over problems by strategy and round, in Markdown; of problems that all of them have."""
-    rows = ["| strategy | round | problems | NMI | ARI | F1 | K off by |", "|---|---:|---:|---:|---:|---:|---:|"]
-    for strategy in values(lines, "strategy"):
-        of_it = [line for line in lines if line["strategy"] == strategy]
+    """Means over problems by strategy and round, in Markdown; problems are counted, since they may differ."""
+    rows = [
+        "| again | strategy | round | problems | NMI | ARI | F1 | K off by |",
+        "|---|---|---:|---:|---:|---:|---:|---:|",
+    ]
+    for way, strategy in dict.fromkeys((line["again"], line["strategy"]) for line in lines):
+        of_it = [line for line in lines if (line["again"], line["strategy"]) == (way, strategy)]
         for number in sorted({line["round"] for line in of_it}):
             of_round = [line for line in of_it if line["round"] == number]
             figures = [fmean(line[name] for line in of_round) for name in ("NMI", "ARI", "F1")]
             figures.append(fmean(abs(line["K"] - line["K_true"]) for line in of_round))
-            rows.append(f"| {strategy} | {number} | {len(of_round)} | {' | '.join(map(shown, figures))} |")
+            rows.append(f"| {way} | {strategy} | {number} | {len(of_round)} | {' | '.join(map(shown, figures))} |")
     return "\n".join(rows)
 
 
