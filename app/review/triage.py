@@ -12,8 +12,7 @@ from typing import Literal, NamedTuple
 Why = Literal["unsure", "edge", "label", "representative"]
 Pair = tuple[int, int]  # of categories
 
-# What a decision of each kind is worth beside the others.
-WEIGHT: dict[Why, float] = {"representative": 1.0, "edge": 1.0, "unsure": 1.0, "label": 0.5}
+LABELS = 0.5  # worth of a question about a label: in a clean corpus most doubtful labels are right
 
 N_CANDIDATES = 2_000  # unsure documents that are considered, spread over the categories
 LEAST_OF_CATEGORY = 5  # of them of each category
@@ -118,16 +117,17 @@ def gain(each: Candidate) -> float:
     """How much a decision is expected to teach, before others are made.
 
     The chance that it is another one than the present answer, times the square root of the documents that it speaks
-    for: it says less of the last of many documents than of the first.
+    for: it says less of the last of many documents than of the first. Nobody has said yet what a new category is, so
+    the chance of its representatives is 1.
     """
     if each.why == "representative":
         chance = 1.0
     elif each.why == "label":
-        chance = each.other_probability
+        chance = LABELS * each.other_probability
     else:
         both = each.probability + each.other_probability
         chance = 2.0 * min(each.probability, each.other_probability) / both if both else 1.0
-    return WEIGHT[each.why] * chance * sqrt(each.documents)
+    return chance * sqrt(each.documents)
 
 
 def choose(offered: Iterable[Candidate], budget: int) -> list[Candidate]:
