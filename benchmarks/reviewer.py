@@ -9,7 +9,7 @@ measured again.
 
 import argparse
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import fmean
@@ -17,24 +17,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from app.review.triage import Answered, CategorySize, Doubted, Found, candidates, choose, unsure_of_each
+from app.review.triage import candidates, choose
 from benchmarks import calibrated, problems, rivals
 from benchmarks.calibrated import Run
 from benchmarks.problems import Problem
 from benchmarks.quality import Line, saved, shown
+from benchmarks.questions import found_in
 from sampler.answers import metrics
-from sampler.answers.consensus import Consensus, consensus_of_documents
+from sampler.answers.consensus import consensus_of_documents
 from sampler.answers.inherited import Earlier, join_named
-from sampler.answers.portraits import Portrait, portraits
-from sampler.answers.words import group_words, word_counts
 from sampler.copies import texts_from
 from sampler.corpus import NO_CATEGORY, UNLABELED, Array
 from sampler.numerics.threads import Threads
-from worker.models import JobConclusion
-from worker.results import label_scores
 
 N_ROUNDS, N_DOCUMENTS = 5, 20
-UNSURE = 0.5
 DIGITS = 4
 
 
@@ -244,91 +240,20 @@ def rounds(reviewed: Reviewed, strategy: str, n_rounds: int, n: int) -> Iterator
         yield {**head, "round": number, "asked": n_asked, **reviewed.score(told, category, n_categories), **of_round}
 
 
-def found_in(run: Run, asked: Array) -> Found:
-    """What candidates are made of, as the tables of a job have it; documents bool[D] that were asked about left out."""
-    texts, consensus = run.texts, consensus_of_documents(run.conclusion.consensus, run.texts)
-    is_free = (texts.labels == UNLABELED) & (consensus.category != NO_CATEGORY)
-    sizes = np.bincount(consensus.category[is_free], minlength=consensus.n_categories)
-    n_known = texts.corpus.n_known
-    pictures = portraits_of(run)
-    doubted = [each for each in doubts(run) if not asked[each.document]]
-    of_new = [text for picture in pictures[n_known:] for text in picture.representative.tolist()]
-    at_edge = [text for picture in pictures for text in picture.edge.tolist()]
-    pairs = zip(consensus.category.tolist(), consensus.runner_up.tolist(), strict=True)
-    is_unsure = is_free & (consensus.probability < UNSURE) & (consensus.runner_up != NO_CATEGORY)
-    return Found(
-        {k: CategorySize(k < n_known, int(size)) for k, size in enumerate(sizes)},
-        [answered(run, consensus, d) for d in least_sure(consensus, is_free & ~asked)],
-        [answered(run, consensus, d) for d in texts.first[at_edge].tolist() if is_free[d] and not asked[d]],
-        [answered(run, consensus, d) for d in texts.first[of_new].tolist() if is_free[d] and not asked[d]],
-        doubted,
-        Counter(pair for pair, unsure in zip(pairs, is_unsure.tolist(), strict=True) if unsure),
-        Counter((each.category, each.other) for each in doubts(run)),
-    )
-
-
-def portraits_of(run: Run) -> list[Portrait]:
-    """The portraits of a job's categories; documents in them are texts."""
-    consensus, texts = run.conclusion.consensus, run.texts
-    counts = word_counts(texts.corpus)
-    words = group_words(counts, consensus.category, consensus.n_categories)
-    weight = np.bincount(texts.text_of[texts.labels == UNLABELED], minlength=texts.corpus.n_documents)
-    return portraits(counts, words, texts.corpus.labels, consensus, weight)
-
-
-def least_sure(consensus: Consensus, is_candidate: Array) -> list[int]:
-    """The candidates of each category that are least probable."""
-    n, found = unsure_of_each(consensus.n_categories), []
-    for category in range(consensus.n_categories):
-        members = np.flatnonzero(is_candidate & (consensus.category == category))
-        found += members[np.argsort(consensus.probability[members], kind="stable")[:n]].tolist()
-    return found
-
-
-def answered(run: Run, consensus: Consensus, document: int) -> Answered:
-    """The answer of an unlabeled document, as a row has it."""
-    other = int(consensus.runner_up[document])
-    return Answered(
-        document,
-        int(run.texts.first[run.texts.text_of[document]]),
-        int(consensus.category[document]),
-        float(consensus.probability[document]),
-        None if other == NO_CATEGORY else other,
-        float(np.nan_to_num(consensus.runner_up_probability[document])),
-    )
-
-
-def doubts(run: Run) -> list[Doubted]:
-    """The labeled documents whose label the audit doubts."""
-    found = run.conclusion
-    scores = label_scores(
-        run.texts, JobConclusion(found.consensus, audit=found.audit, label_probability=found.label_probability)
-    )
-    return [
-        Doubted(
-            d,
-            int(run.texts.labels[d]),
-            float(scores.probability[d]),
-            int(scores.suggested[d]),
-            float(scores.suggested_probability[d]),
-        )
-        for d in np.flatnonzero(scores.suggested != NO_CATEGORY).tolist()
-    ]
-
-
 def table(lines: list[Line]) -> str:
     """Means over problems by strategy and round, in Markdown; problems are counted, since they may differ."""
     rows = [
         "| again | strategy | round | problems | NMI | ARI | F1 | K off by |",
         "|---|---|---:|---:|---:|---:|---:|---:|",
     ]
-    for way, strategy in dict.fromkeys((line["again"], line["strategy"]) for line in lines):
-        of_it = [line for line in lines if (line["again"], line["strategy"]) == (way, strategy)]
-        for number in sorted({line["round"] for line in of_it}):
-            of_round = [line for line in of_it if line["round"] == number]
-            figures = [fmean(line[name] for line in of_round) for name in ("NMI", "ARI", "F1")]
-            figures.append(fmean(abs(line["K"] - line["K_true"]) for line in of_round))
-            rows.append(f"| {way} | {strategy} | {number} | {len(of_round)} | {' | '.join(map(shown, figures))} |")
+    of_round: dict[tuple[str, str, int], dict[tuple[str, int], Line]] = defaultdict(dict)
+    for line in lines:  # of a strategy that broke off, and was measured again, the last lines count
+        of_round[line["again"], line["strategy"], line["round"]][line["problem"], line["split"]] = line
+    for (way, strategy, number), by_problem in of_round.items():
+        found = list(by_problem.values())
+        figures = [fmean(line[name] for line in found) for name in ("NMI", "ARI", "F1")]
+        figures.append(fmean(abs(line["K"] - line["K_true"]) for line in found))
+        rows.append(f"| {way} | {strategy} | {number} | {len(found)} | {' | '.join(map(shown, figures))} |")
     return "\n".join(rows)
 
 

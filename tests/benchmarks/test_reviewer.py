@@ -51,7 +51,7 @@ def test_each_round_asks_about_other_documents_and_the_first_answer_is_that_of_n
 
 
 def test_the_plain_classifier_knows_a_new_category_once_it_has_a_label(reviewed: Reviewed) -> None:
-    lines = list(rounds(reviewed, "uncertainty", 5, 40))
+    lines = list(rounds(reviewed, "uncertainty", 3, 30))
     assert (lines[0]["K"], lines[-1]["K"]) == (2, 4)
     assert lines[-1]["NMI"] > lines[0]["NMI"]
 
