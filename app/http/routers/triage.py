@@ -4,15 +4,15 @@ from collections.abc import Mapping
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
-from pydantic import StringConstraints
 
 from app.core.errors import JobNotFound, MalformedRequest, ResultsNotReady
-from app.core.tables import MAX_KEY, Category
+from app.core.tables import Category
 from app.http.dependencies import JobId, Readers, problems
 from app.http.long_answers import written
 from app.http.routers.results import categories_of, find_concluded_job
 from app.review.candidates import Asked, triage
 from app.review.triage import settles
+from app.schemas.documents import Key
 from app.schemas.results import RunnerUp
 from app.schemas.triage import TriageCounts, TriageItem, TriageOut
 
@@ -20,8 +20,6 @@ router = APIRouter(prefix="/v1/jobs/{job_id}", tags=["results"])
 
 BUDGET, MAX_BUDGET = 50, 500
 MAX_SKIPPED = 100
-
-Key = Annotated[str, StringConstraints(max_length=MAX_KEY)]
 
 
 @router.get(

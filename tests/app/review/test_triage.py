@@ -241,7 +241,7 @@ def test_a_job_without_portraits_and_doubts_asks_about_its_unsure_answers(
     assert body["found"] == {"unsure": 0, "edge": 0, "label": 0, "representative": 0}
     assert len(body["documents"]) == 4, "the least probable ones, though none is below one half"
     assert client.get(f"/v1/jobs/{rows.CORPUS}/triage").status_code == 404
-    for wrong in ("budget=0", "budget=501", "buget=5"):
+    for wrong in ("budget=0", "budget=501", "buget=5", "skip=%00"):
         assert client.get(f"/v1/jobs/{job_id}/triage?{wrong}").status_code == 422
 
 
