@@ -3,8 +3,9 @@
 Gold labels answer as a person would: some documents a round, chosen by the triage, at random, or by uncertainty
 sampling with a plain classifier. One JSON line a problem, strategy and round: the scores over the documents that had no
 label at the beginning and that the strategy has not asked about, mean F1 over the categories known at the beginning,
-and the number of categories. Then a table of means by round. Lines that are in the file of results already are not
-measured again.
+and the number of categories. A strategy that asks about hard documents is scored on easier ones: `NMI_at_first` is that
+of the first answer over the same documents. Then a table of means by round. Lines that are in the file of results
+already are not measured again.
 """
 
 import argparse
@@ -231,27 +232,30 @@ def rounds(reviewed: Reviewed, strategy: str, n_rounds: int, n: int) -> Iterator
     told, way = reviewed.beginning(), STRATEGIES[strategy](reviewed)
     head = {"problem": reviewed.problem.name, "split": reviewed.seed, "again": reviewed.again, "strategy": strategy}
     of_round: dict[str, Any] = {}
+    first, n_first = way.look(told)
+    category, n_categories = first, n_first
     for number in range(n_rounds + 1):
         if number:
             documents, of_round = way.choose(told, n)
             told = reviewed.answered(told, documents)
-        category, n_categories = way.look(told)
-        n_asked = int(told.asked.sum())
-        yield {**head, "round": number, "asked": n_asked, **reviewed.score(told, category, n_categories), **of_round}
+            category, n_categories = way.look(told)
+        scores, n_asked = reviewed.score(told, category, n_categories), int(told.asked.sum())
+        at_first = reviewed.score(told, first, n_first)["NMI"]
+        yield {**head, "round": number, "asked": n_asked, **scores, "NMI_at_first": at_first, **of_round}
 
 
 def table(lines: list[Line]) -> str:
     """Means over problems by strategy and round, in Markdown; problems are counted, since they may differ."""
     rows = [
-        "| again | strategy | round | problems | NMI | ARI | F1 | K off by |",
-        "|---|---|---:|---:|---:|---:|---:|---:|",
+        "| again | strategy | round | problems | NMI | at first | ARI | F1 | K off by |",
+        "|---|---|---:|---:|---:|---:|---:|---:|---:|",
     ]
     of_round: dict[tuple[str, str, int], dict[tuple[str, int], Line]] = defaultdict(dict)
     for line in lines:  # of a strategy that broke off, and was measured again, the last lines count
         of_round[line["again"], line["strategy"], line["round"]][line["problem"], line["split"]] = line
     for (way, strategy, number), by_problem in of_round.items():
         found = list(by_problem.values())
-        figures = [fmean(line[name] for line in found) for name in ("NMI", "ARI", "F1")]
+        figures = [fmean(line[name] for line in found) for name in ("NMI", "NMI_at_first", "ARI", "F1")]
         figures.append(fmean(abs(line["K"] - line["K_true"]) for line in found))
         rows.append(f"| {way} | {strategy} | {number} | {len(found)} | {' | '.join(map(shown, figures))} |")
     return "\n".join(rows)
