@@ -19,8 +19,10 @@ from benchmarks.scoring import Answer, score
 from sampler.answers.consensus import consensus_of_documents
 from sampler.calibrated import chain as calibrated_chain
 from sampler.calibrated import steps
+from sampler.calibrated.chain import CalibratedState
 from sampler.calibrated.conclusion import CalibratedConclusion, conclude_chains
 from sampler.calibrated.prepared import PreparedCorpus
+from sampler.calibrated.steps import Arrays
 from sampler.copies import Texts, find_copies, texts_from
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.hyperparameters import CalibratedHyperparameters
@@ -38,6 +40,9 @@ class Run(NamedTuple):
     conclusion: CalibratedConclusion
     numbers: Array  # float64[C, S], the true number of categories by each kept draw
     rates: Array  # float64[n_known], labeling rates
+    atom_runs: list[Arrays]
+    steps: list[Arrays]  # of the calibration
+    states: list[CalibratedState]
 
 
 def categorize(problem: Problem, seed: int) -> Answer:
@@ -61,7 +66,8 @@ def run(texts: Texts, seed: int, threads: Threads, seconds: dict[str, float]) ->
         prepared = PreparedCorpus(corpus, hyperparameters, seed)
         runs = steps.all_atom_runs(prepared, threads)
     with timed(seconds, "calibrate"):
-        calibration = steps.read_calibration(prepared, steps.all_steps(prepared, runs, threads))
+        done = steps.all_steps(prepared, runs, threads)
+        calibration = steps.read_calibration(prepared, done)
     with timed(seconds, "chains"):
         states, kept = [], []
         for chain in range(N_CHAINS):
@@ -76,7 +82,8 @@ def run(texts: Texts, seed: int, threads: Threads, seconds: dict[str, float]) ->
     traces = calibrated_chain.traces_of(kept)
     with timed(seconds, "conclude"):
         conclusion = conclude_chains(corpus, hyperparameters, calibration, states, traces, threads)
-    return Run(texts, conclusion, corpus.n_known + traces["n_new"], calibration.learned.rates)
+    numbers = corpus.n_known + traces["n_new"]
+    return Run(texts, conclusion, numbers, calibration.learned.rates, runs, done, states)
 
 
 @contextmanager

@@ -48,6 +48,11 @@ def answer_rows(
     """
     texts, stability = stored.texts, conclusion.stability
     consensus = consensus_of_documents(conclusion.consensus, texts)
+    probability = consensus.probability.copy()
+    if conclusion.label_probability is not None:  # a label that was drawn is as sure as fits without it are
+        told = conclusion.label_probability[texts.text_of]
+        drawn = clamped.is_drawn & ~np.isnan(told)
+        probability[drawn] = told[drawn]
     unlabeled, original = np.flatnonzero(clamped.is_free), texts.first[texts.text_of]
     for first in range(0, unlabeled.size, BATCH):
         yield [
@@ -55,7 +60,7 @@ def answer_rows(
                 "job_id": job.id,
                 "document_id": int(stored.document_ids[d]),
                 "category": none_or(consensus.category[d], int),
-                "probability": none_or(consensus.probability[d], float),
+                "probability": none_or(probability[d], float),
                 "known_probability": none_or(consensus.known[d], float),
                 "runner_up": none_or(consensus.runner_up[d], int),
                 "runner_up_probability": none_or(consensus.runner_up_probability[d], float),

@@ -96,22 +96,25 @@ class Clamped(NamedTuple):
     """What somebody decided about D documents in the job that is continued, see app.review.clamped."""
 
     is_decided: Array  # bool[D]
+    is_drawn: Array  # bool[D], of these: nobody decided about the document itself, but about its category
     set_aside: Array  # bool[D], of no category
     is_free: Array  # bool[D], without a label in the corpus, whether or not one was decided
 
 
 def clamped(session: Session, job: Job, stored: Stored) -> Clamped:
     """What was decided about the documents of a job."""
-    mine = select(ClampedLabel.document_id, ClampedLabel.label, Document.label).where(ClampedLabel.job_id == job.id)
+    columns = (ClampedLabel.document_id, ClampedLabel.label, Document.label, ClampedLabel.is_drawn)
+    mine = select(*columns).where(ClampedLabel.job_id == job.id)
     rows = session.execute(mine.join(Document, Document.id == ClampedLabel.document_id)).all()
 
     def among(document_ids: Sequence[int]) -> Array:
         return np.isin(stored.document_ids, np.array(document_ids, np.int64))
 
-    is_decided = among([document_id for document_id, _, _ in rows])
-    set_aside = among([document_id for document_id, label, _ in rows if label is None])
-    had_none = among([document_id for document_id, _, before in rows if before is None])
-    return Clamped(is_decided, set_aside, (stored.texts.labels == UNLABELED) & ~is_decided | had_none)
+    is_decided = among([document_id for document_id, *_ in rows])
+    is_drawn = among([document_id for document_id, *_, drawn in rows if drawn])
+    set_aside = among([document_id for document_id, label, _, _ in rows if label is None])
+    had_none = among([document_id for document_id, _, before, _ in rows if before is None])
+    return Clamped(is_decided, is_drawn, set_aside, (stored.texts.labels == UNLABELED) & ~is_decided | had_none)
 
 
 class Documents:

@@ -487,6 +487,7 @@ class ClampedLabel(Base):
     job_id: Mapped[str] = parent("jobs.id", primary_key=True)
     document_id: Mapped[int] = parent("documents.id", primary_key=True, index=True)  # as that of answers
     label: Mapped[str | None] = mapped_column(String(MAX_NAME))  # null: it is of no category, and set aside
+    is_drawn: Mapped[bool] = mapped_column(default=False)  # nobody decided about it, but about its category
 
 
 class FrozenModel(Base):

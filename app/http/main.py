@@ -42,6 +42,7 @@ from app.http.routers import (
     side_runs,
     topics,
     tree,
+    triage,
     uploads,
 )
 from app.schemas.common import Problem
@@ -102,7 +103,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.remembered_texts = RememberedTexts()
     app.state.open_models = OpenModels(settings.max_open_models_bytes)
     of_jobs = (jobs, side_runs, results, answers, scores, groups, topics, audit, labels, power, exports, tree)
-    of_review = (decisions, continuing, lineage)
+    of_review = (triage, decisions, continuing, lineage)
     for part in (corpora, uploads, documents, preview, *of_jobs, *of_review, new_documents, models, health):
         app.include_router(part.router, responses=ANYWHERE)
     app.add_middleware(FrontDoor, routes=app.routes, settings=settings)

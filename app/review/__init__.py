@@ -1,1 +1,1 @@
-"""What is shown of a job's answer: as it is, under a cut of its tree, or with what people have decided about it."""
+"""What people are asked about a job's answer, what they decide about it, and what is shown of it then."""

@@ -8,7 +8,8 @@ labels, and documents that are of none are set aside.
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from sqlalchemy import and_, insert, not_, or_, select
 from sqlalchemy.orm import Session, aliased
@@ -24,7 +25,15 @@ EXTENT = (DecisionKind.PROMOTE, DecisionKind.MERGE, DecisionKind.SPLIT, Decision
 CARRIED = (DecisionKind.DISSOLVE,)  # what no label says is decided again
 AT_ONCE = 1_000  # rows of a statement
 
-Labels = dict[int, str | None]  # of documents; None: of no category
+
+class Label(NamedTuple):
+    """The label of a document for one job."""
+
+    name: str | None  # None: of no category
+    is_drawn: bool = False
+
+
+Labels = dict[int, Label]  # of documents
 
 
 def clamp(session: Session, job: Job, source: Job, own: Sequence[Category]) -> None:
@@ -33,12 +42,17 @@ def clamp(session: Session, job: Job, source: Job, own: Sequence[Category]) -> N
     labels, names = clamped(session, source), dict((source.continued or {}).get("names", {}))
     if decided is not None:
         changed = new_names(decided)
-        labels = {each: changed.get(label or "", label) for each, label in labels.items()}
+        labels = {
+            each: label._replace(name=changed.get(label.name or "", label.name)) for each, label in labels.items()
+        }
         labels |= drawn(session, source, decided) | said(decided)
         names = {**changed, **{old: changed.get(now, now) for old, now in names.items()}}
         decide_again(session, job, source, decided)
     labels = of_present_documents(session, job, labels)
-    rows = [{"job_id": job.id, "document_id": each, "label": label} for each, label in labels.items()]
+    rows = [
+        {"job_id": job.id, "document_id": each, "label": label.name, "is_drawn": label.is_drawn}
+        for each, label in labels.items()
+    ]
     for first in range(0, len(rows), AT_ONCE):
         session.execute(insert(ClampedLabel), rows[first : first + AT_ONCE])
     last = n_decisions(session, source.id)
@@ -47,9 +61,14 @@ def clamp(session: Session, job: Job, source: Job, own: Sequence[Category]) -> N
 
 
 def clamped(session: Session, job: Job) -> Labels:
-    """The labels that documents have for a job alone."""
-    rows = select(ClampedLabel.document_id, ClampedLabel.label).where(ClampedLabel.job_id == job.id)
-    return dict(session.execute(rows).all())
+    """The labels that documents have for a job alone, but for those that were drawn and turned out to be unsure."""
+    columns = (ClampedLabel.document_id, ClampedLabel.label, ClampedLabel.is_drawn)
+    is_answer = and_(
+        Answer.job_id == job.id, Answer.edition == job.edition, Answer.document_id == ClampedLabel.document_id
+    )
+    is_sure = or_(ClampedLabel.is_drawn.is_(False), Answer.probability >= UNSURE)
+    rows = select(*columns).outerjoin(Answer, is_answer).where(ClampedLabel.job_id == job.id, is_sure)
+    return {each: Label(name, is_drawn) for each, name, is_drawn in session.execute(rows)}
 
 
 def new_names(decided: Decided) -> dict[str, str]:
@@ -62,7 +81,7 @@ def said(decided: Decided) -> Labels:
     """What people said of documents, unless the category was dissolved since."""
     rows = {each: decided.said_of(row) for each, row in decided.moved.items()}
     return {
-        each: None if row is None else row.name
+        each: Label(None if row is None else row.name)
         for each, row in rows.items()
         if row is not None or decided.moved[each].category is None
     }
@@ -80,7 +99,7 @@ def drawn(session: Session, source: Job, decided: Decided) -> Labels:
         places = [place for place, of in decided.places if decided.resolve(of) == id_ and place.category not in known]
         documents = surest(session, source, places, decided)
         n = min(max(round(rate * len(documents)), FEWEST), len(documents))
-        found |= dict.fromkeys(documents[:n], decided.groups[id_].row.name)
+        found |= dict.fromkeys(documents[:n], Label(decided.groups[id_].row.name, is_drawn=True))
     return found
 
 
@@ -111,7 +130,7 @@ def labeling_rate(session: Session, source: Job) -> float:
     return USUAL_RATE if found is None else float(found)
 
 
-def of_present_documents(session: Session, job: Job, labels: Mapping[int, str | None]) -> Labels:
+def of_present_documents(session: Session, job: Job, labels: Labels) -> Labels:
     """The labels of documents as they are now: a corrected one keeps what was said of it, unless it bears a label."""
     present, ids = aliased(Document), list(labels)
     is_present = and_(present.corpus_id == Document.corpus_id, present.key == Document.key, present.until == FOREVER)

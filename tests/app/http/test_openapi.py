@@ -86,6 +86,7 @@ OPERATIONS = {
     "apply_labels": ("post", "/v1/jobs/{job_id}/labels/apply"),
     "get_comparison": ("get", "/v1/jobs/{job_id}/comparison"),
     "get_lineage": ("get", "/v1/categories/{category_id}/lineage"),
+    "get_triage": ("get", "/v1/jobs/{job_id}/triage"),
     "get_topics": ("get", "/v1/jobs/{job_id}/topics"),
     "test_power": ("post", "/v1/jobs/{job_id}/power-test"),
     "get_power_test": ("get", "/v1/jobs/{job_id}/power-test"),
