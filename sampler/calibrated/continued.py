@@ -32,6 +32,7 @@ from sampler.numerics.streams import Step
 from sampler.numerics.threads import Threads
 
 N_CONTINUED_STEPS = 2  # of `calibrate`: known or new, and what the source's settings are worth
+FEWEST_TO_WEIGH = 2  # known categories: with one alone no setting gives them back better than another
 LEAST_SHARE = 0.25  # of the atoms that a side begins with, which arrivals begin with however few they are
 
 
@@ -42,6 +43,14 @@ class Source(NamedTuple):
     seed: int
     runs: list[Arrays]  # the results of `atoms`
     done: list[Arrays]  # those of `calibrate`
+
+
+def calibrates_anew(n_before: int, n_known: int) -> bool:
+    """Whether a job had better take all steps of `calibrate`, as the source knew too few categories to weigh settings.
+
+    Its chains are continued all the same, or have starts of their own where other settings are kept.
+    """
+    return n_before < FEWEST_TO_WEIGH <= n_known
 
 
 def continued_atom_run(prepared: PreparedCorpus, source: Source, number: int, threads: Threads) -> Arrays:
