@@ -73,11 +73,12 @@ def is_continued(done: list[Arrays]) -> bool:
 def continued_atom_run(prepared: PreparedCorpus, source: Source, number: int, threads: Threads) -> Arrays:
     """`atoms` uint16[smoothings, D], as `steps.atom_run` has them: the source's, and the likeliest ones of arrivals.
 
-    The atoms are made anew if no text that has words now had any.
+    The atoms are made anew if settings are, for known or new is learned from atoms that must be as fine as the corpus
+    asks for; and if no text that has words now had any.
     """
     bags, hyperparameters, carried = prepared.bags, prepared.hyperparameters, source.carried
     is_carried = (carried.of_texts(carried.source.lengths, 0) > 0) & ~bags.is_empty
-    if not is_carried.any():
+    if not is_carried.any() or calibrates_anew(source, prepared.corpus):
         return atom_run(prepared, number, threads)
     values, found = prepared.values(number), []
     stays, comes = np.flatnonzero(is_carried), np.flatnonzero(~is_carried & ~bags.is_empty)
