@@ -154,20 +154,25 @@ def count_atoms(bags: WordBags, values: Array, atom: Array, n_atoms: int, thread
 
 
 def settle_atoms(
-    bags: WordBags, values: Array, atom: Array, prior: Array, n_sweeps: int, address: tuple[int, int], threads: Threads,
-    moving: Array | None = None,
-) -> Array:  # fmt: skip
+    bags: WordBags, values: Array, atom: Array, prior: Array, n_sweeps: int, address: tuple[int, int], threads: Threads
+) -> Array:
     """int32[D]: the atoms after the sweeps, numbered without a gap; `atom` is where the documents start.
 
     `values` are effective counts float32[E], `prior` is beta_w float64[V]; `address` is seed and number of the run, for
-    the random streams. Only documents int64[n] that are `moving` leave their atoms, all if there are none named.
+    the random streams.
     O(sweeps (E A + V A)) time.
     """
-    settling = begin_settling(bags, values, atom, prior, threads)
+    settling, with_words = begin_settling(bags, values, atom, prior, threads), np.flatnonzero(~bags.is_empty)
+    sweep_atoms(settling, with_words, range(n_sweeps), address, threads)
+    return without_gaps(settling.atom, with_words)
+
+
+def sweep_atoms(
+    settling: Settling, moving: Array, sweeps: range, address: tuple[int, int], threads: Threads
+) -> None:  # fmt: skip
+    """Let documents int64[n], which have words, move in the sweeps of these numbers; all others stay."""
     n_atoms = settling.counts.size.size
-    with_words = np.flatnonzero(~bags.is_empty)
-    moving = with_words if moving is None else moving
-    for sweep in range(n_sweeps):
+    for sweep in sweeps:
         seed, run = address
         key = streams.stream(seed, run, sweep, Step.ATOMS)
         order = streams.generator(seed, run, sweep, Step.ATOM_ORDER).permutation(moving)
@@ -179,7 +184,6 @@ def settle_atoms(
             share(threads, documents.size, n_atoms, choose_atoms, settling, batch)
             move_documents(settling, batch, threads.stop)
             threads.check()
-    return without_gaps(settling.atom, with_words)
 
 
 def begin_settling(bags: WordBags, values: Array, atom: Array, prior: Array, threads: Threads) -> Settling:

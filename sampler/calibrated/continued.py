@@ -16,7 +16,7 @@ import numpy as np
 from sampler.answers.tally import no_tally
 from sampler.archive import CheckpointError, unpack
 from sampler.calibrated.atom_groups import atom_rows, in_order, regroup
-from sampler.calibrated.atoms import count_atoms, likeliest_atoms, seed_atoms, settle_atoms
+from sampler.calibrated.atoms import begin_settling, count_atoms, likeliest_atoms, seed_atoms, sweep_atoms
 from sampler.calibrated.bags import WEIGHTINGS, select, tf_idf, word_prior, word_totals
 from sampler.calibrated.chain import FIRST_CHAIN_RUN, CalibratedState, GroupedAtoms, in_all_words, start
 from sampler.calibrated.granularity import Scores
@@ -32,6 +32,9 @@ from sampler.numerics.streams import Step
 from sampler.numerics.threads import Threads
 
 N_CONTINUED_STEPS = 2  # of `calibrate`: known or new, and what the source's settings are worth
+GROWTH = 2.0  # of the texts, beyond which settings are weighed anew
+FEWEST_TO_WEIGH = 2  # known categories: with one alone no setting gives them back better than another
+SWEEPS_OF_ALL = 3  # of a new side's atoms, once arrivals have settled
 LEAST_SHARE = 0.25  # of the atoms that a side begins with, which arrivals begin with however few they are
 
 
@@ -44,14 +47,38 @@ class Source(NamedTuple):
     done: list[Arrays]  # those of `calibrate`
 
 
+def calibrates_anew(source: Source, corpus: Corpus) -> bool:
+    """Whether a job takes all steps of `calibrate`, because what the source's settings are worth was learned from less.
+
+    That is so if there are more than GROWTH times the texts of then, or if too few categories were known to weigh
+    settings at all. So calibrations get rare as a corpus grows. Chains whose settings are others start anew.
+    """
+    n_documents, n_known = weighed_by(source)
+    return corpus.n_documents > GROWTH * n_documents or n_known < FEWEST_TO_WEIGH <= corpus.n_known
+
+
+def weighed_by(source: Source) -> tuple[int, int]:
+    """Texts and known categories of the job that weighed the source's settings, which it may have from another one."""
+    if is_continued(source.done):
+        n_documents, n_known = source.done[1]["weighed_by"].tolist()
+        return n_documents, n_known
+    return source.carried.source.n_documents, source.carried.source.n_known
+
+
+def is_continued(done: list[Arrays]) -> bool:
+    """Whether these are the results of N_CONTINUED_STEPS, not those of all steps."""
+    return len(done) == N_CONTINUED_STEPS and "weighed_by" in done[1]
+
+
 def continued_atom_run(prepared: PreparedCorpus, source: Source, number: int, threads: Threads) -> Arrays:
     """`atoms` uint16[smoothings, D], as `steps.atom_run` has them: the source's, and the likeliest ones of arrivals.
 
-    The atoms are made anew if no text that has words now had any.
+    The atoms are made anew if settings are, for known or new is learned from atoms that must be as fine as the corpus
+    asks for; and if no text that has words now had any.
     """
     bags, hyperparameters, carried = prepared.bags, prepared.hyperparameters, source.carried
     is_carried = (carried.of_texts(carried.source.lengths, 0) > 0) & ~bags.is_empty
-    if not is_carried.any():
+    if not is_carried.any() or calibrates_anew(source, prepared.corpus):
         return atom_run(prepared, number, threads)
     values, found = prepared.values(number), []
     stays, comes = np.flatnonzero(is_carried), np.flatnonzero(~is_carried & ~bags.is_empty)
@@ -76,7 +103,7 @@ def continued_step(
     before = PreparedCorpus(carried.source, hyperparameters, source.seed)
     found = read_steps(before, source.done, threads)
     scores = scores_now(found.scores, carried.source.n_known, prepared.corpus.n_known)
-    return {"new_powers": found.new_powers, **scores._asdict()}
+    return {"weighed_by": np.array(weighed_by(source)), "new_powers": found.new_powers, **scores._asdict()}
 
 
 def scores_now(scores: Scores, n_before: int, n_known: int) -> Scores:
@@ -92,7 +119,7 @@ def scores_now(scores: Scores, n_before: int, n_known: int) -> Scores:
 
 def read_steps(prepared: PreparedCorpus, done: list[Arrays], threads: Threads | None = None) -> Calibration:
     """Read a calibration from the results of all steps, whether it was continued or not."""
-    if len(done) != N_CONTINUED_STEPS or "new_powers" not in done[1]:
+    if not is_continued(done):
         return read_calibration(prepared, done, threads)
     learned, settled = learned_in(done), done[1]
     scores = Scores(*(settled[name] for name in Scores._fields))
@@ -179,18 +206,23 @@ def settle_arrivals(
 ) -> tuple[Array, Array]:
     """The source's atoms that the side still has, int64[H], and the atoms int32[n] of its documents: these H first.
 
-    `before` int64[D] are the source's atoms, ABSENT of arrivals, which begin in the atoms of their `seeds`.
+    `before` int64[D] are the source's atoms, ABSENT of arrivals, which begin in the atoms of their `seeds`. They settle
+    first; then all do in a few sweeps, as those that were there may belong to what has arrived.
     """
     own_before = before[side.documents]
     stays, comes = np.flatnonzero(own_before != ABSENT), np.flatnonzero(own_before == ABSENT)
     held, number = np.unique(own_before[stays], return_inverse=True)
     own = np.zeros(own_before.size, np.int32)
     own[stays], own[comes] = number, held.size + seeds
-    if comes.size:
-        values = side.values[setting.weighting]
-        prior = word_prior(word_totals(side.bags, values), setting.smoothing, setting.has_background)
-        own = settle_atoms(side.bags, values, own, prior, n_sweeps, address, threads, moving=comes)
-    return held, own
+    if comes.size == 0:
+        return held, own
+    values = side.values[setting.weighting]
+    prior = word_prior(word_totals(side.bags, values), setting.smoothing, setting.has_background)
+    settling = begin_settling(side.bags, values, own, prior, threads)
+    sweep_atoms(settling, comes, range(n_sweeps), address, threads)
+    sweep_atoms(settling, np.arange(own.size), range(n_sweeps, n_sweeps + SWEEPS_OF_ALL), address, threads)
+    left, number = np.unique(settling.atom, return_inverse=True)
+    return held[left[left < held.size]], number.astype(np.int32)
 
 
 def atoms_of_all(
@@ -205,7 +237,7 @@ def atoms_of_all(
     side, bags = calibration.new_side, calibration.prepared.bags
     of_side = count_atoms(side.bags, side.values[setting.weighting], own, int(own.max()) + 1, threads)
     rows = atom_rows(of_side)
-    number = np.full(max(int(before.max()), int(held.max())) + 2, ABSENT)  # ABSENT takes the last
+    number = np.full(max(int(before.max()), int(held.max(initial=0))) + 2, ABSENT)  # ABSENT takes the last
     number[held] = np.arange(held.size)
     atom = number[before]
     atom[side.documents] = own
@@ -236,7 +268,7 @@ def carry_groups(
             setting = calibration.settings[s].atoms
             (_, rows, prior), old = atoms[setting], before[s][held[setting]]
             n_more = rows.size.size - old.size
-            group = in_order(np.concatenate([old, int(old.max()) + 1 + np.arange(n_more)]))
+            group = in_order(np.concatenate([old, int(old.max(initial=-1)) + 1 + np.arange(n_more)]))
             if n_more:
                 power = float(calibration.new_powers[s])
                 group = regroup(rows, group, prior, [power], REGROUPINGS, key, threads=threads)[0]

@@ -10,12 +10,14 @@ import pytest
 from sampler.answers.metrics import nmi
 from sampler.archive import CheckpointError, pack, unpack
 from sampler.calibrated import chain as calibrated_chain
+from sampler.calibrated import steps
 from sampler.calibrated.chain import CalibratedState
 from sampler.calibrated.checkpoint import check_state, dump, load
 from sampler.calibrated.conclusion import CalibratedConclusion, conclude_chains
 from sampler.calibrated.continued import (
     N_CONTINUED_STEPS,
     Source,
+    calibrates_anew,
     continue_chain,
     continued_atom_run,
     continued_step,
@@ -185,6 +187,9 @@ def test_a_continued_job_is_continued() -> None:
     np.testing.assert_array_equal(
         second.job.calibration.scores.weight, job_of_part(tuple(kept.tolist())).calibration.scores.weight
     )
+    source = Source(all_of(given.corpus), SEED, second.job.runs, second.job.done)
+    assert not calibrates_anew(source, given.corpus), "160 texts are twice those by which settings were weighed"
+    assert calibrates_anew(source, one_more()[1]), "161 are more"
     is_free = given.corpus.labels == UNLABELED
     assert nmi(given.truth[is_free], second.conclusion.consensus.category[is_free]) > 0.9
 
@@ -318,6 +323,29 @@ def test_the_numbers_of_categories_that_came_back_are_in_proportion_to_those_kno
     more = scores_now(scores, 2, 6)
     assert (more.found == 6).all() and (more.parts == 3).all()
     assert (scores_now(scores, 2, 1).found == 1).all() and (scores_now(scores, 0, 5).found == 5).all()
+
+
+def test_settings_that_nothing_could_weigh_are_weighed_once_there_are_two_known_categories() -> None:
+    given = four_categories()
+    unlabeled = relabeled(given.corpus, np.full(160, UNLABELED), 0)
+    before = job_of(no_label)
+    with Threads() as threads:
+        prepared = PreparedCorpus(given.corpus, QUICK, SEED)
+        carried = all_of(unlabeled)
+        source = Source(carried, SEED, before.runs, before.done)
+        assert calibrates_anew(source, given.corpus) and not calibrates_anew(source, unlabeled)
+        runs = [continued_atom_run(prepared, source, number, threads) for number in range(len(before.runs))]
+        done = steps.all_steps(prepared, runs, threads)
+        found = read_steps(prepared, done)
+        assert found.scores.given_back.max() > 0.5 > before.calibration.scores.given_back.max()
+        state = continue_chain(given.corpus, QUICK, found, SEED, 0, carried, before.checkpoints[0], threads)
+        check_state(given.corpus, found, state)
+        calibrated_harness.swept(given.corpus, found, state, 2, threads)
+
+
+def no_label() -> Corpus:
+    """The same documents with no label at all."""
+    return relabeled(four(), np.full(160, UNLABELED), 0)
 
 
 def test_a_checkpoint_of_another_corpus_or_without_its_atoms_is_refused() -> None:
