@@ -7,7 +7,7 @@
 import argparse
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -20,9 +20,20 @@ from sampler.answers.consensus import consensus_of_documents
 from sampler.calibrated import chain as calibrated_chain
 from sampler.calibrated import steps
 from sampler.calibrated.chain import CalibratedState
+from sampler.calibrated.checkpoint import dump
 from sampler.calibrated.conclusion import CalibratedConclusion, conclude_chains
+from sampler.calibrated.continued import (
+    N_CONTINUED_STEPS,
+    Source,
+    calibrates_anew,
+    continue_chain,
+    continued_atom_run,
+    continued_step,
+    read_steps,
+)
 from sampler.calibrated.prepared import PreparedCorpus
-from sampler.calibrated.steps import Arrays
+from sampler.calibrated.steps import Arrays, Calibration
+from sampler.carried import Carried
 from sampler.copies import Texts, find_copies, texts_from
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.hyperparameters import CalibratedHyperparameters
@@ -30,7 +41,11 @@ from sampler.numerics.threads import Threads
 
 N_CHAINS, N_SWEEPS, BURN_IN = 4, 100, 20  # a job's defaults
 INTERVAL = (0.05, 0.95)
+HYPERPARAMETERS = CalibratedHyperparameters()
 N_WORDS, LENGTH, N_CATEGORIES, N_KNOWN, LABELED = 50_000, 100, 50, 25, 0.4  # of the simulated corpus
+
+
+Clock = Callable[[], float]
 
 
 class Run(NamedTuple):
@@ -59,39 +74,75 @@ def answer_of(done: Run) -> Answer:
     return Answer(found.category, found.n_categories, interval, found.probability)
 
 
-def run(texts: Texts, seed: int, threads: Threads, seconds: dict[str, float]) -> Run:
+def run(texts: Texts, seed: int, threads: Threads, seconds: dict[str, float], clock: Clock = time.monotonic) -> Run:
     """Take all steps of a job but the first; `seconds` gets the time of each kind of unit."""
-    corpus, hyperparameters = texts.corpus, CalibratedHyperparameters()
-    with timed(seconds, "atoms"):
-        prepared = PreparedCorpus(corpus, hyperparameters, seed)
+    prepared = PreparedCorpus(texts.corpus, HYPERPARAMETERS, seed)
+    with timed(seconds, "atoms", clock):
         runs = steps.all_atom_runs(prepared, threads)
-    with timed(seconds, "calibrate"):
+    with timed(seconds, "calibrate", clock):
         done = steps.all_steps(prepared, runs, threads)
         calibration = steps.read_calibration(prepared, done)
-    with timed(seconds, "chains"):
-        states, kept = [], []
-        for chain in range(N_CHAINS):
-            state = calibrated_chain.start(corpus, hyperparameters, calibration, seed, chain, threads)
+    with timed(seconds, "start", clock):
+        states = [
+            calibrated_chain.start(texts.corpus, HYPERPARAMETERS, calibration, seed, chain, threads)
+            for chain in range(N_CHAINS)
+        ]
+    return sampled(texts, runs, done, calibration, states, threads, seconds, clock)
+
+
+def go_on(
+    texts: Texts, carried: Carried, before: Run, seed: int, threads: Threads, seconds: dict[str, float],
+    clock: Clock = time.monotonic,
+) -> Run:  # fmt: skip
+    """The same for a job that continues another one."""
+    prepared, source = (
+        PreparedCorpus(texts.corpus, HYPERPARAMETERS, seed),
+        Source(carried, seed, before.atom_runs, before.steps),
+    )
+    with timed(seconds, "atoms", clock):
+        runs = [continued_atom_run(prepared, source, number, threads) for number in range(len(before.atom_runs))]
+    with timed(seconds, "calibrate", clock):
+        done: list[Arrays] = []
+        if calibrates_anew(source, texts.corpus):
+            done = steps.all_steps(prepared, runs, threads)
+        else:
+            for number in range(N_CONTINUED_STEPS):
+                done.append(continued_step(prepared, runs, source, done, number, threads))
+        calibration = read_steps(prepared, done, threads)
+    with timed(seconds, "start", clock):
+        states = [
+            continue_chain(texts.corpus, HYPERPARAMETERS, calibration, seed, chain, carried, dump(state), threads)
+            for chain, state in enumerate(before.states)
+        ]
+    return sampled(texts, runs, done, calibration, states, threads, seconds, clock)
+
+
+def sampled(
+    texts: Texts, runs: list[Arrays], done: list[Arrays], calibration: Calibration, states: list[CalibratedState],
+    threads: Threads, seconds: dict[str, float], clock: Clock,
+) -> Run:  # fmt: skip
+    """The job whose chains begin with these states."""
+    corpus, kept = texts.corpus, []
+    with timed(seconds, "sweeps", clock):
+        for state in states:
             draws: list[calibrated_chain.CalibratedDraw] = []
             for _ in range(N_SWEEPS):
-                draws.append(calibrated_chain.sweep(corpus, calibration, state))
+                draws.append(calibrated_chain.sweep(corpus, calibration, state, threads))
                 if state.n_sweeps > BURN_IN:
                     calibrated_chain.keep(corpus, calibration, state)
-            states.append(state)
             kept.append(draws[BURN_IN:])
     traces = calibrated_chain.traces_of(kept)
-    with timed(seconds, "conclude"):
-        conclusion = conclude_chains(corpus, hyperparameters, calibration, states, traces, threads)
-    numbers = corpus.n_known + traces["n_new"]
-    return Run(texts, conclusion, numbers, calibration.learned.rates, runs, done, states)
+    with timed(seconds, "conclude", clock):
+        conclusion = conclude_chains(corpus, HYPERPARAMETERS, calibration, states, traces, threads)
+    return Run(texts, conclusion, corpus.n_known + traces["n_new"], calibration.learned.rates, runs, done, states)
 
 
 @contextmanager
-def timed(seconds: dict[str, float], name: str) -> Iterator[None]:
+def timed(seconds: dict[str, float], name: str, clock: Clock = time.monotonic) -> Iterator[None]:
     """Note how long the block takes."""
-    began = time.monotonic()
+    began = clock()
     yield
-    seconds[name] = round(time.monotonic() - began, 1)
+    seconds[name] = round(clock() - began, 1)
 
 
 def simulated(n_documents: int, seed: int = 0) -> Problem:

@@ -18,15 +18,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from app.core.certainty import UNSURE
+from app.review.clamped import FEWEST, USUAL_RATE
 from app.review.triage import candidates, choose
 from benchmarks import calibrated, problems, rivals
-from benchmarks.calibrated import Run
+from benchmarks.calibrated import Run, go_on
 from benchmarks.problems import Problem
 from benchmarks.quality import Line, saved, shown
-from benchmarks.questions import found_in
+from benchmarks.questions import found_in, portraits_of
 from sampler.answers import metrics
 from sampler.answers.consensus import consensus_of_documents
-from sampler.answers.inherited import Earlier, join_named
+from sampler.carried import Carried
 from sampler.copies import texts_from
 from sampler.corpus import NO_CATEGORY, UNLABELED, Array
 from sampler.numerics.threads import Threads
@@ -53,20 +55,45 @@ def anew(problem: Problem, labels: Array, names: list[int], seed: int, before: R
         return calibrated.run(texts_from(corpus, problem.copy_of), seed, threads, {})
 
 
-def inherited(problem: Problem, labels: Array, names: list[int], seed: int, before: Run | None) -> Run:
-    """A whole job with these labels, whose categories stay what labels have named in the answer before."""
-    run = anew(problem, labels, names, seed, before)
+def continued(problem: Problem, labels: Array, names: list[int], seed: int, before: Run | None) -> Run:
+    """A job that continues the last one as the service does, with labels that are drawn: see `app.review.clamped`."""
     if before is None:
-        return run
-    was, n_known = before.conclusion.consensus, before.texts.corpus.n_known
-    promoted = np.arange(n_known)
-    promoted[: problem.corpus.n_known] = NO_CATEGORY
-    earlier = Earlier(was.category, was.probability, before.texts.corpus.labels, promoted)
-    joined = join_named(run.conclusion.consensus, run.texts.corpus.labels, len(names), earlier)
-    return run._replace(conclusion=run.conclusion._replace(consensus=joined.consensus))
+        return anew(problem, labels, names, seed, None)
+    given = with_drawn(problem, labels, names, before)
+    corpus = problem.corpus._replace(labels=given, n_known=len(names))
+    texts, source = texts_from(corpus, problem.copy_of), before.texts.corpus
+    same = [np.arange(n, dtype=np.int32) for n in (texts.corpus.n_documents, corpus.n_words, source.n_known)]
+    with Threads() as threads:
+        return go_on(texts, Carried(source, *same), before, seed, threads, {})
 
 
-WAYS: dict[str, Again] = {"inherited": inherited, "anew": anew}
+def with_drawn(problem: Problem, labels: Array, names: list[int], before: Run) -> Array:
+    """int32[D]: labels that were told, those that were drawn before and are still likely, and those drawn now.
+
+    A reviewer who names a category looks at the new one that the answer has for the document. If most of the documents
+    that stand for it are of that category too, it is promoted, and some of its documents that are not unsure bear its
+    name; if not, the document alone is of it.
+    """
+    was, found = consensus_of_documents(before.conclusion.consensus, before.texts), labels.copy()
+    drawn_before = (found == UNLABELED) & (before.texts.labels != UNLABELED)
+    sure = before.conclusion.label_probability[before.texts.text_of] >= UNSURE
+    found[drawn_before & sure] = before.texts.labels[drawn_before & sure]
+    n_before, stands_for = before.texts.corpus.n_known, portraits_of(before)
+    known_rates = before.rates[~np.isnan(before.rates)]
+    rate, rng = float(known_rates.mean()) if known_rates.size else USUAL_RATE, np.random.default_rng(len(names))
+    for k in range(n_before, len(names)):
+        told = was.category[(labels == k) & (was.category >= n_before)]
+        for category in np.unique(told).tolist():
+            shown = before.texts.first[stands_for[category].representative]
+            if 2 * np.count_nonzero(problem.truth[shown] == names[k]) <= shown.size:
+                continue
+            free = np.flatnonzero((found == UNLABELED) & (was.category == category) & (was.probability >= UNSURE))
+            n = min(max(round(rate * free.size), FEWEST), free.size)
+            found[rng.permutation(free)[:n]] = k
+    return found
+
+
+WAYS: dict[str, Again] = {"continued": continued, "anew": anew}
 
 
 def main() -> None:
@@ -75,7 +102,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder with problems.json and data sets")
     parser.add_argument("--problems", nargs="+", default=[], metavar="NAME", help="default: all")
     parser.add_argument("--strategies", nargs="+", default=list(STRATEGIES), choices=STRATEGIES)
-    parser.add_argument("--again", default="inherited", choices=WAYS, help="how the next answer follows from labels")
+    parser.add_argument("--again", default="continued", choices=WAYS, help="how the next answer follows from labels")
     parser.add_argument("--rounds", type=int, default=N_ROUNDS)
     parser.add_argument("--documents", type=int, default=N_DOCUMENTS, help="that are asked about in a round")
     parser.add_argument("--split", type=int, default=0, help="random choice of labeled documents")

@@ -12,56 +12,25 @@ import hashlib
 import json
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from benchmarks import problems
-from benchmarks.calibrated import BURN_IN, N_CHAINS, N_SWEEPS
+from benchmarks.calibrated import Run, answer_of, go_on, run
 from benchmarks.problems import Problem
 from benchmarks.scoring import Answer, score
-from sampler.answers.consensus import consensus_of_documents
-from sampler.calibrated import chain as calibrated_chain
-from sampler.calibrated import steps
-from sampler.calibrated.chain import CalibratedDraw, CalibratedState
-from sampler.calibrated.checkpoint import dump
-from sampler.calibrated.conclusion import conclude_chains
-from sampler.calibrated.continued import (
-    N_CONTINUED_STEPS,
-    Source,
-    calibrates_anew,
-    continue_chain,
-    continued_atom_run,
-    continued_step,
-    is_continued,
-    read_steps,
-)
-from sampler.calibrated.prepared import PreparedCorpus
-from sampler.calibrated.steps import Arrays, Calibration
+from sampler.calibrated.continued import is_continued
 from sampler.carried import ABSENT, Carried
 from sampler.copies import Texts, texts_from
 from sampler.corpus import NO_CATEGORY, UNLABELED, Array
-from sampler.hyperparameters import CalibratedHyperparameters
 from sampler.numerics.threads import Threads
 from sampler.text import Encoded
 from worker.short_ids import paired
 
 N_PARTS, FIRST_LATE_PART, N_LATE = 8, 5, 2
 NOTICED = 0.5  # Jaccard index of a new category with a true one from which on that is noticed
-HYPERPARAMETERS = CalibratedHyperparameters()
-
-
-class Job(NamedTuple):
-    """What a job leaves, for the next one to continue."""
-
-    texts: Texts
-    runs: list[Arrays]
-    done: list[Arrays]
-    checkpoints: list[bytes]
-    answer: Answer
-    seconds: dict[str, float]  # of the processor, by the kind of unit
 
 
 class Part(NamedTuple):
@@ -93,37 +62,44 @@ def warm_up(threads: Threads) -> None:
     problem = problems.small(60)
     order = np.argsort(np.arange(problem.truth.size) % 5, kind="stable")
     before, now = arrived(problem, order[: order.size * 4 // 5]), arrived(problem, order)
-    go_on(now.texts, carried_of(before, now), run(before.texts, 0, threads), 0, threads)
+    go_on(now.texts, carried_of(before, now), run(before.texts, 0, threads, {}), 0, threads, {})
 
 
 def replay(problem: Problem, seed: int, threads: Threads) -> Iterator[dict[str, Any]]:
     """The figures of each part."""
     part_of, late = parts_of(problem)
-    before: tuple[Part, Job, dict[int, str]] | None = None
+    before: tuple[Part, Run, dict[int, str]] | None = None
     for number in range(1, N_PARTS + 1):
         part = arrived(problem, np.argsort(part_of, kind="stable")[: np.count_nonzero(part_of <= number)])
-        whole = run(part.texts, seed, threads)
+        seconds, of_whole = dict[str, float](), dict[str, float]()
+        whole = run(part.texts, seed, threads, of_whole, time.process_time)
         found, inherited = whole, dict[int, str]()
         if before is not None:
-            found = go_on(part.texts, carried_of(before[0], part), before[1], seed, threads)
-            inherited = inherited_ids(before[0], before[1].answer, part, found.answer, before[2])
-        n_known = part.problem.corpus.n_known
-        held = np.unique(found.answer.category[part.problem.scored])
+            carried = carried_of(before[0], part)
+            found = go_on(part.texts, carried, before[1], seed, threads, seconds, time.process_time)
+            inherited = inherited_ids(before[0], answer_of(before[1]), part, answer_of(found), before[2])
+        n_known, answer, answer_of_whole = part.problem.corpus.n_known, answer_of(found), answer_of(whole)
+        held = np.unique(answer.category[part.problem.scored])
         ids = {int(k): inherited.get(int(k), f"{number}-{k}") for k in held[held >= n_known]}
         yield {
             "part": number,
             "documents": part.documents.size,
-            **score(part.problem, found.answer),
-            "whole_job": score(part.problem, whole.answer),
-            "calibrated_anew": not is_continued(found.done),
-            "late": {name: is_noticed(part.problem, found.answer, name) for name in late},
-            "late_in_whole_job": {name: is_noticed(part.problem, whole.answer, name) for name in late},
+            **score(part.problem, answer),
+            "whole_job": score(part.problem, answer_of_whole),
+            "calibrated_anew": not is_continued(found.steps),
+            "late": {name: is_noticed(part.problem, answer, name) for name in late},
+            "late_in_whole_job": {name: is_noticed(part.problem, answer_of_whole, name) for name in late},
             "ids_before": len(before[2]) if before else 0,
             "ids_kept": len(inherited),
-            "seconds": found.seconds,
-            "seconds_of_whole_job": whole.seconds,
+            "seconds": with_sum(seconds or of_whole),
+            "seconds_of_whole_job": with_sum(of_whole),
         }
         before = part, found, ids
+
+
+def with_sum(seconds: dict[str, float]) -> dict[str, float]:
+    """The times of all kinds of units, and of all together."""
+    return {**seconds, "all": round(sum(seconds.values()), 1)}
 
 
 def parts_of(problem: Problem) -> tuple[Array, list[str]]:
@@ -167,75 +143,6 @@ def places(names: list[str], others: list[str]) -> Array:
     """int32[n]: where each name is among the others, or ABSENT."""
     place = {name: number for number, name in enumerate(others)}
     return np.array([place.get(name, ABSENT) for name in names], np.int32)
-
-
-def run(texts: Texts, seed: int, threads: Threads) -> Job:
-    """A whole job with all defaults."""
-    seconds, prepared = dict[str, float](), PreparedCorpus(texts.corpus, HYPERPARAMETERS, seed)
-    with processor_time(seconds, "atoms"):
-        runs = steps.all_atom_runs(prepared, threads)
-    with processor_time(seconds, "calibrate"):
-        done = steps.all_steps(prepared, runs, threads)
-        calibration = steps.read_calibration(prepared, done, threads)
-    with processor_time(seconds, "start"):
-        states = [
-            calibrated_chain.start(texts.corpus, HYPERPARAMETERS, calibration, seed, chain, threads)
-            for chain in range(N_CHAINS)
-        ]
-    return sampled(texts, runs, done, calibration, states, seconds, threads)
-
-
-def go_on(texts: Texts, carried: Carried, before: Job, seed: int, threads: Threads) -> Job:
-    """A job that continues another one."""
-    seconds, prepared = dict[str, float](), PreparedCorpus(texts.corpus, HYPERPARAMETERS, seed)
-    source = Source(carried, seed, before.runs, before.done)
-    with processor_time(seconds, "atoms"):
-        runs = [continued_atom_run(prepared, source, number, threads) for number in range(len(before.runs))]
-    with processor_time(seconds, "calibrate"):
-        done: list[Arrays] = []
-        if calibrates_anew(source, texts.corpus):
-            done = steps.all_steps(prepared, runs, threads)
-        else:
-            for number in range(N_CONTINUED_STEPS):
-                done.append(continued_step(prepared, runs, source, done, number, threads))
-        calibration = read_steps(prepared, done, threads)
-    with processor_time(seconds, "start"):
-        states = [
-            continue_chain(texts.corpus, HYPERPARAMETERS, calibration, seed, chain, carried, data, threads)
-            for chain, data in enumerate(before.checkpoints)
-        ]
-    return sampled(texts, runs, done, calibration, states, seconds, threads)
-
-
-def sampled(
-    texts: Texts, runs: list[Arrays], done: list[Arrays], calibration: Calibration, states: list[CalibratedState],
-    seconds: dict[str, float], threads: Threads,
-) -> Job:  # fmt: skip
-    """The job whose chains begin with these states."""
-    corpus, kept = texts.corpus, []
-    with processor_time(seconds, "sweeps"):
-        for state in states:
-            draws: list[CalibratedDraw] = []
-            for _ in range(N_SWEEPS):
-                draws.append(calibrated_chain.sweep(corpus, calibration, state, threads))
-                if state.n_sweeps > BURN_IN:
-                    calibrated_chain.keep(corpus, calibration, state)
-            kept.append(draws[BURN_IN:])
-    with processor_time(seconds, "conclude"):
-        traces = calibrated_chain.traces_of(kept)
-        concluded = conclude_chains(corpus, HYPERPARAMETERS, calibration, states, traces, threads)
-    seconds["all"] = round(sum(seconds.values()), 1)
-    found = consensus_of_documents(concluded.consensus, texts)
-    answer = Answer(found.category, found.n_categories, None, found.probability)
-    return Job(texts, runs, done, [dump(state) for state in states], answer, seconds)
-
-
-@contextmanager
-def processor_time(seconds: dict[str, float], name: str) -> Iterator[None]:
-    """Note how long the processor works on the block."""
-    began = time.process_time()
-    yield
-    seconds[name] = round(time.process_time() - began, 1)
 
 
 def is_noticed(problem: Problem, answer: Answer, name: str) -> bool:

@@ -9,16 +9,16 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from app.core import kinds
-from app.core.tables import AtomRun, CalibrationStep, Job, Unit
+from app.core.tables import AtomRun, Job, Unit
 from sampler.archive import CheckpointError
 from sampler.calibrated import continued
 from sampler.calibrated import steps as calibration_steps
 from sampler.carried import ABSENT, Carried
 from sampler.corpus import Array, fingerprint
-from worker import encodings, step_rows, store
+from worker import encodings, models, step_rows, store
 from worker.encode import load_corpus
 from worker.leg import Leg
-from worker.models import Model, atom_key, calibrated_hyperparameters, n_calibration_steps
+from worker.models import Model, atom_key, calibrated_hyperparameters
 from worker.store import Names, Stored
 
 logger = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ class Heritage(NamedTuple):
         hyperparameters = calibrated_hyperparameters(source)
         key = atom_key(source, calibration_steps.words_digest(corpus))
         runs = step_rows.read_all(session, AtomRun, key, calibration_steps.n_atom_runs(hyperparameters))
-        done = step_rows.read_all(session, CalibrationStep, {"job_id": source.id}, n_calibration_steps(source))
+        done = models.calibration_steps(session, source)
         return continued.Source(self.carried, source.settings["seed"], runs, done)
 
 

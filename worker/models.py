@@ -179,8 +179,7 @@ class Calibrated:
     def of(cls, session: Session, job: Job, corpus: Corpus, threads: Threads) -> Self:
         """The model with what the steps of its job have found. Raises CheckpointError."""
         hyperparameters, seed = calibrated_hyperparameters(job), job.settings["seed"]
-        done = step_rows.read_all(session, CalibrationStep, {"job_id": job.id}, n_calibration_steps(job))
-        return cls(corpus, hyperparameters, seed, done, threads)
+        return cls(corpus, hyperparameters, seed, calibration_steps(session, job), threads)
 
     @cached_property
     def calibration(self) -> Calibration:
@@ -301,11 +300,14 @@ def calibrated_hyperparameters(job: Job) -> CalibratedHyperparameters:
     return CalibratedHyperparameters(**given | {name: tuple(given[name]) for name in ("smoothings", "powers")})
 
 
-def n_calibration_steps(job: Job) -> int:
-    """Steps of the job's unit `calibrate`."""
-    if job.continues is not None:
-        return continued.N_CONTINUED_STEPS
-    return steps.n_calibration_steps(calibrated_hyperparameters(job))
+def calibration_steps(session: Session, job: Job) -> list[Arrays]:
+    """The results of all steps of the job's unit `calibrate`. Raises CheckpointError if one is missing or damaged."""
+    key = {"job_id": job.id}
+    done = step_rows.read(session, CalibrationStep, key)
+    if continued.is_continued(done):
+        return done
+    n_steps = steps.n_calibration_steps(calibrated_hyperparameters(job))
+    return step_rows.read_all(session, CalibrationStep, key, n_steps)
 
 
 def atom_key(job: Job, words_digest: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from app.core.leases import UnitProgress
 from app.core.tables import AtomRun, CalibrationStep, Job, PowerStep
 from sampler.archive import CheckpointError
 from sampler.calibrated import steps as calibration_steps
-from sampler.calibrated.continued import continued_atom_run, continued_step
+from sampler.calibrated.continued import N_CONTINUED_STEPS, calibrates_anew, continued_atom_run, continued_step
 from sampler.calibrated.power_test import power_step
 from sampler.calibrated.prepared import PreparedCorpus
 from sampler.corpus import Corpus, fingerprint
@@ -25,7 +25,7 @@ from worker import step_rows
 from worker.continued import Heritage, heritage_of
 from worker.encode import load_corpus
 from worker.leg import Leg, Stopped
-from worker.models import atom_key, calibrated_hyperparameters, n_calibration_steps
+from worker.models import atom_key, calibrated_hyperparameters
 from worker.step_rows import Arrays, Key, Table
 from worker.store import Stored, canonical
 
@@ -71,6 +71,9 @@ def calibration(session: Session, job: Job, corpus: Corpus, heritage: Heritage |
     runs = step_rows.read_all(session, AtomRun, key, calibration_steps.n_atom_runs(hyperparameters))
 
     source = None if heritage is None else heritage.calibrated(session)
+    if source is not None and calibrates_anew(source, corpus):
+        source = None
+    n_steps = N_CONTINUED_STEPS if source is not None else calibration_steps.n_calibration_steps(hyperparameters)
 
     def make(done: list[Arrays], threads: Threads) -> Arrays:
         if source is not None:
@@ -79,7 +82,7 @@ def calibration(session: Session, job: Job, corpus: Corpus, heritage: Heritage |
 
     given = f"calibrate {fingerprint(corpus)} {seed} {canonical(job.settings['calibrated'])}"
     given += "" if heritage is None else f" {heritage.told()}"
-    return Steps(CalibrationStep, {"job_id": job.id}, n_calibration_steps(job), given, make)
+    return Steps(CalibrationStep, {"job_id": job.id}, n_steps, given, make)
 
 
 def power_test(session: Session, job: Job, corpus: Corpus, heritage: Heritage | None) -> Steps:

@@ -15,7 +15,7 @@ from sampler.corpus import UNLABELED
 @pytest.fixture(scope="module")
 def reviewed() -> Reviewed:
     """Two known and two new categories."""
-    return Reviewed(problems.small(60), 0, "inherited")
+    return Reviewed(problems.small(60), 0, "continued")
 
 
 def test_an_answer_becomes_a_label_and_the_name_of_a_new_category_comes_after_the_known_ones(
