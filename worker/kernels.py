@@ -5,13 +5,17 @@ from typing import Any, get_args
 import numpy as np
 
 from sampler.calibrated import steps
+from sampler.calibrated.continued import N_CONTINUED_STEPS, Source, continued_atom_run, continued_step
 from sampler.calibrated.prepared import PreparedCorpus
-from sampler.copies import find_copies
+from sampler.calibrated.steps import Arrays
+from sampler.carried import ABSENT, Carried
+from sampler.copies import find_copies, texts_from
 from sampler.corpus import UNLABELED, Corpus
+from sampler.frozen.freeze import freeze
 from sampler.hyperparameters import CalibratedHyperparameters, Hyperparameters, Kernel
 from sampler.numerics.threads import Threads
 from worker import store
-from worker.models import Calibrated, LbplNtm, Model
+from worker.models import Calibrated, LbplNtm
 from worker.store import Names
 
 N_SWEEPS = 20  # by then categories have been proposed to split and to merge
@@ -19,24 +23,37 @@ FEW_ATOMS = CalibratedHyperparameters(n_atoms=12, n_atom_sweeps=2, smoothings=(0
 
 
 def compile_kernels() -> None:
-    """Take all models through a small job, so that numba's cache holds all that a job calls."""
-    corpus = small_corpus()
+    """Take all models through a small job, so that numba's cache holds all that a job calls; then continue it."""
+    corpus = small_corpus(40)
+    before = small_corpus(32)
+    same = [np.arange(n, dtype=np.int32) for n in (corpus.n_words, corpus.n_known)]
+    is_there = np.arange(corpus.n_documents) < before.n_documents
+    carried = Carried(before, np.where(is_there, np.arange(corpus.n_documents), ABSENT).astype(np.int32), *same)
     with Threads(2) as threads:
         find_copies(corpus, threads)
         for kernel in get_args(Kernel):
             model = Hyperparameters(n_topics=8, n_start=3, birth_share=0.5 if kernel == "blocked" else 0.0)
-            run_chain(LbplNtm(corpus, model, kernel, 0, threads))
-        run_chain(small_calibrated(corpus, threads))
+            data = run_chain(LbplNtm(before, model, kernel, 0, threads))
+            run_chain(LbplNtm(corpus, model, kernel, 0, threads), carried, data)
+        first = small_calibrated(before, threads)
+        run_chain(continued_calibrated(corpus, carried, first, threads), carried, run_chain(first))
 
 
-def run_chain(model: Model[Any]) -> None:
-    """A chain from its start to the conclusion."""
-    state, draws = model.start(0), []
+def run_chain(model: LbplNtm | Calibrated, carried: Carried | None = None, before: bytes = b"") -> bytes:
+    """A chain to the conclusion, from its start or from a checkpoint that it continues; returns its own checkpoint."""
+    state: Any = model.start(0) if carried is None else model.go_on(0, carried, before)
+    draws = []
     for _ in range(N_SWEEPS):
         draws.append(model.sweep(state)._asdict())
         model.keep(state)
     traces = {name: np.array([[draw[name] for draw in draws]], np.float64) for name in store.TRACED}
-    model.conclude([model.load(model.dump(state))], traces, Names([], ["first", "second"]))
+    data = model.dump(state)
+    found, corpus = model.conclude([model.load(data)], traces, Names([], ["first", "second"])), model.corpus
+    if found.judged is not None:
+        texts = texts_from(corpus, np.arange(corpus.n_documents, dtype=np.int32))
+        marks = np.arange(corpus.n_documents, dtype=np.uint64)
+        freeze(texts, marks, found.consensus, found.judged, FEW_ATOMS, 0, model.threads)
+    return data
 
 
 def small_calibrated(corpus: Corpus, threads: Threads) -> Calibrated:
@@ -46,9 +63,20 @@ def small_calibrated(corpus: Corpus, threads: Threads) -> Calibrated:
     return Calibrated(corpus, FEW_ATOMS, 0, done, threads)
 
 
-def small_corpus() -> Corpus:
+def continued_calibrated(corpus: Corpus, carried: Carried, first: Calibrated, threads: Threads) -> Calibrated:
+    """The same of a job that continues another one."""
+    runs = steps.all_atom_runs(PreparedCorpus(first.corpus, FEW_ATOMS, 0), threads)
+    source, prepared = Source(carried, 0, runs, first.done), PreparedCorpus(corpus, FEW_ATOMS, 0)
+    runs = [continued_atom_run(prepared, source, number, threads) for number in range(len(runs))]
+    done: list[Arrays] = []
+    for number in range(N_CONTINUED_STEPS):
+        done.append(continued_step(prepared, runs, source, done, number, threads))
+    return Calibrated(corpus, FEW_ATOMS, 0, done, threads)
+
+
+def small_corpus(n_documents: int) -> Corpus:
     """Documents of some words at random, a third of them labeled."""
     rng = np.random.default_rng(0)
-    offsets = np.arange(0, 40 * 60 + 1, 60, dtype=np.int64)
-    labels = np.where(np.arange(40) % 3, UNLABELED, np.arange(40) % 2).astype(np.int32)
+    offsets = np.arange(0, n_documents * 60 + 1, 60, dtype=np.int64)
+    labels = np.where(np.arange(n_documents) % 3, UNLABELED, np.arange(n_documents) % 2).astype(np.int32)
     return Corpus(rng.integers(0, 100, offsets[-1]).astype(np.int32), offsets, labels, n_words=100, n_known=2)
