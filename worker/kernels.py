@@ -39,9 +39,9 @@ def compile_kernels() -> None:
         run_chain(continued_calibrated(corpus, carried, first, threads), carried, run_chain(first))
 
 
-def run_chain(model: LbplNtm | Calibrated, carried: Carried | None = None, before: bytes = b"") -> bytes:
+def run_chain(model: Any, carried: Carried | None = None, before: bytes = b"") -> bytes:
     """A chain to the conclusion, from its start or from a checkpoint that it continues; returns its own checkpoint."""
-    state: Any = model.start(0) if carried is None else model.go_on(0, carried, before)
+    state = model.start(0) if carried is None else model.go_on(0, carried, before)
     draws = []
     for _ in range(N_SWEEPS):
         draws.append(model.sweep(state)._asdict())
@@ -53,7 +53,7 @@ def run_chain(model: LbplNtm | Calibrated, carried: Carried | None = None, befor
         texts = texts_from(corpus, np.arange(corpus.n_documents, dtype=np.int32))
         marks = np.arange(corpus.n_documents, dtype=np.uint64)
         freeze(texts, marks, found.consensus, found.judged, FEW_ATOMS, 0, model.threads)
-    return data
+    return bytes(data)
 
 
 def small_calibrated(corpus: Corpus, threads: Threads) -> Calibrated:
