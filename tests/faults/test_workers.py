@@ -64,6 +64,28 @@ def test_kill_of_every_worker_at_once(stack: Stack, report: Report) -> None:
     report(takeover_seconds=rounded(takeover), sweeps_lost=round(max(unit.sweeps_lost for unit in held)))
 
 
+@pytest.mark.parametrize("opened_stack", ["embedded", pytest.param("deployed", marks=pytest.mark.slow)], indirect=True)
+def test_kill_of_a_worker_at_a_job_that_continues_another_one(stack: Stack, report: Report) -> None:
+    source = stack.submit()
+    assert stack.wait_for_end(source)["status"] == "succeeded"
+    key = stack.get(f"/v1/jobs/{source}/documents?limit=1")["documents"][0]["key"]
+    known = stack.get(f"/v1/jobs/{source}/categories")["categories"][0]["id"]
+    stack.post(f"/v1/jobs/{source}/decisions", decisions=[{"kind": "pin", "documents": [key], "category": known}])
+    undisturbed = stack.post(f"/v1/jobs/{source}/continue")["id"]
+    assert stack.wait_for_end(undisturbed)["status"] == "succeeded"
+    job_id = stack.post(f"/v1/jobs/{source}/continue")["id"]
+    stack.reach(job_id)
+    worker = stack.holder(job_id)
+    [held] = stack.held(job_id)
+    fault = time.monotonic()
+    worker.kill()
+    takeover = stack.takeover_seconds(held, fault)
+    worker.start()
+    assert stack.wait_for_end(job_id)["status"] == "succeeded"
+    assert stack.outcome(job_id) == stack.outcome(undisturbed)
+    report(takeover_seconds=rounded(takeover), sweeps_lost=round(held.sweeps_lost))
+
+
 def test_kill_of_the_api(stack: Stack, report: Report) -> None:
     job_id = stack.submit()
     [held] = stack.reach(job_id)
