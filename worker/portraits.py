@@ -71,11 +71,12 @@ def identify(
     category = np.where(texts.labels == UNLABELED, of_documents, texts.labels)
     known = names.categories
     inherited = inheritance.inherit(session, job, stored.document_ids, category, known)
+    decided = (job.continued or {}).get("ids", {})
     of_new = [each.representative.tolist() for each in described.portraits[len(known) :]]
     representative = [[keys[text] for text in texts_of_one] for texts_of_one in of_new]
     return Identified(
         names.of_categories(described.words, inherited.names),
-        short_ids.of_categories(known, representative, inherited.ids, inherited.spent),
+        short_ids.of_categories(known, representative, inherited.ids, inherited.spent, decided),
         [each in inherited.names for each in range(consensus.n_categories)],
         keys,
     )

@@ -13,17 +13,19 @@ PREFIX, SHORTEST, LONGEST = "c-", 6, 18
 
 
 def of_categories(
-    known: Sequence[str], keys: Sequence[Sequence[str]], inherited: Mapping[int, str], spent: Collection[str] = ()
-) -> list[str]:
+    known: Sequence[str], keys: Sequence[Sequence[str]], inherited: Mapping[int, str], spent: Collection[str] = (),
+    decided: Mapping[str, str] = {},
+) -> list[str]:  # fmt: skip
     """The distinct ids of a job's categories: those with these names, then new ones.
 
-    Of a known one it follows from its name alone. A new one has the id that it `inherited`, by index, unless a known
-    one has that, or one that follows from the `keys` of the documents that stand for it. An id that is `spent` stands
-    for another category in other results, and for none here but the known one whose own it is.
+    Of a known one it follows from its name alone, unless it is one that somebody `decided` about in the job that is
+    continued, where it had this id under its present name. A new one has the id that it `inherited`, by index, unless a
+    known one has that, or one that follows from the `keys` of the documents that stand for it. An id that is `spent`
+    stands for another category in other results, and for none here but the known one whose own it is.
     """
     found: list[str] = []
     for name in known:
-        found.append(shortest_free(digest("known", name), set(found)))
+        found.append(decided.get(name) or shortest_free(digest("known", name), {*found, *decided.values()}))
     kept = {category: own for category, own in inherited.items() if own not in found}
     taken = {*found, *kept.values(), *spent}
     for category, of_one in enumerate(keys, start=len(known)):

@@ -219,10 +219,12 @@ class Job(Base):
     name: Mapped[str | None] = mapped_column(String(MAX_NAME))
     name_folded: Mapped[str | None]  # as it is searched: SQLite itself knows upper and lower case of ASCII alone
     note: Mapped[str | None]
-    # Of a job that continues another one: that one, of which edition, the last of its decisions that is a label here,
-    # and the names of its known categories that are others now.
+    # Of a job that continues another one: that one; its edition and the last of its decisions that counts here; the
+    # names that labels have here, the ids of categories by their names, and whether any label is another one.
     continues: Mapped[str | None] = mapped_column(String(36), index=True)
-    continued: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))  # edition decision names labels
+    continued: Mapped[dict[str, Any] | None] = mapped_column(
+        JSON(none_as_null=True)
+    )  # edition decision names ids clamped
     deleted_at: Mapped[float | None]  # since then nobody sees it, while its rows are taken out a few at a time
 
     __table_args__ = (

@@ -8,7 +8,8 @@ from sqlalchemy import ColumnElement, Select, and_, case, func, literal, not_, n
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
 from app.core.tables import Answer, Category, ClampedLabel, Document, Job
-from app.schemas.lineage import Change, ChangeOut, ComparisonOut, PairOut
+from app.review.benefit import benefit_of
+from app.schemas.lineage import BenefitOut, Change, ChangeOut, ComparisonOut, PairOut
 
 SIMILAR = 0.5  # Jaccard index from which on a category is the same one; as that by which ids are inherited
 GROWN = 1.25  # times the documents of before
@@ -121,6 +122,7 @@ def compare(session: Session, before: Job, now: Job, old: Sequence[Category], ne
         documents_now=table.now.total(),
         shared=table.both.total(),
         counts={change: counted[change] for change in CHANGES},
+        benefit=BenefitOut(**benefit_of(session, before, now, old)._asdict()) if now.continues == before.id else None,
         changes=sorted(changes, key=lambda each: (CHANGES.index(each.change), -each.documents_now)),
         pairs=[pair_out(table, a, b, n) for (a, b), n in sorted(table.both.items(), key=falling) if n],
     )

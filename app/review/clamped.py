@@ -57,7 +57,15 @@ def clamp(session: Session, job: Job, source: Job, own: Sequence[Category]) -> N
         session.execute(insert(ClampedLabel), rows[first : first + AT_ONCE])
     last = n_decisions(session, source.id)
     is_clamped = bool(labels or names)
-    job.continued = {"edition": source.edition, "decision": last, "names": names, "clamped": is_clamped}
+    rows_now = own if decided is None else decided.categories
+    ids = {row.name: row.short_id for row in rows_now if row.short_id}
+    job.continued = {
+        "edition": source.edition,
+        "decision": last,
+        "names": names,
+        "ids": ids,
+        "clamped": is_clamped,
+    }
 
 
 def clamped(session: Session, job: Job) -> Labels:

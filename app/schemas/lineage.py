@@ -65,6 +65,18 @@ def example_ref(category: int, short_id: str, name: str, *, known: bool) -> dict
 ASTRONOMY = example_ref(0, "c-4rv0dt", "astronomy", known=True)
 
 
+BENEFIT = {"confirmed": 12, "corrected": 8, "unsure_before": 53, "unsure_now": 31}
+
+
+class BenefitOut(BaseModel):
+    """What the decisions about a job were worth to the one that continues it."""
+
+    confirmed: int = Field(description="Documents that somebody said to be of the category that the answer had.")
+    corrected: int = Field(description="Documents that somebody said to be of another category, or of none.")
+    unsure_before: int = Field(description="Documents that both jobs have answered, with less than 50 % before.")
+    unsure_now: int = Field(description="The same, now; those that somebody decided about are sure.")
+
+
 class ComparisonOut(BaseModel):
     """What became of the categories of another job over the same corpus. Each category is in at least one change."""
 
@@ -75,6 +87,7 @@ class ComparisonOut(BaseModel):
         documents_now=450,
         shared=400,
         counts={"kept": 1, "grown": 1, "split": 0, "merged": 0, "new": 0, "gone": 0},
+        benefit=BENEFIT,
         changes=[
             example_change("kept", [ASTRONOMY], [ASTRONOMY], 200, 195, 190, 5),
             example_change(
@@ -97,6 +110,7 @@ class ComparisonOut(BaseModel):
     documents_now: int
     shared: int = Field(description="Documents that both jobs have, as they are or corrected.")
     counts: dict[Change, int] = Field(description="How many changes there are of each kind.")
+    benefit: BenefitOut | None = Field(description="Null unless the job continues the one before.")
     changes: list[ChangeOut] = Field(description="By kind, and by falling number of documents.")
     pairs: list[PairOut] = Field(description="By falling number of documents.")
 

@@ -66,8 +66,9 @@ class CategoryOut(BaseModel):
 
     category: int
     id: str | None = Field(
-        description="A short id that stays: for a known category it follows from the name alone, and a new one keeps "
-        "it from job to job, as long as it has about the same documents. Null for jobs from before there were ids, as "
+        description="A short id that stays: a known category has it from its name alone, in all jobs; a new one keeps "
+        "it from job to job, as long as it has about the same documents, and one that is promoted, or has another name "
+        "by a decision, in all jobs that continue the job. Null for jobs from before there were ids, as "
         "`size_interval_90`, `words` and `nearest` are; and for a category of a cut that the answer has not."
     )
     name: str

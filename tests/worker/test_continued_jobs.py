@@ -105,10 +105,14 @@ def test_decisions_are_labels_of_the_job_that_continues(
     found, categories = answers(client, job_id), names(client, job_id)
     assert set(found) == set(answers(client, source)), "no document is lost"
     assert [each["name"] for each in categories.values() if each["known"]] == ["fruits", "metal", "river"]
+    assert (categories["river"]["id"], categories["fruits"]["id"]) == (new["id"], before["fruit"]["id"])
     assert (found["fruit-0"]["name"], found["fruit-0"]["probability"]) == ("metal", 1.0)
     assert (found["metal-0"]["name"], found["metal-0"]["reason"][:16]) == (None, "somebody decided")
     assert sum(found[key]["name"] == "river" for key in rivers) >= 0.9 * len(rivers)
     assert all(found[f"fruit-{n}"]["name"] == "fruits" for n in range(2, 20, 2))
+    compared = client.get(f"/v1/jobs/{job_id}/comparison?compared_with={source}").json()
+    assert compared["counts"] == {"kept": 3, "grown": 0, "split": 0, "merged": 0, "new": 0, "gone": 0}
+    assert (compared["benefit"]["confirmed"], compared["benefit"]["corrected"]) == (0, 2)
     for name, each in categories.items():
         assert each["documents"] == sum(answer["name"] == name for answer in found.values())
     assert categories["fruits"]["labeled"] == before["fruit"]["labeled"] == 10

@@ -1,0 +1,40 @@
+"""What a round of decisions was worth: how many corrected the answer, and how unsure it is before and after."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sqlalchemy import case, func, select
+from sqlalchemy.orm import Session, aliased
+
+from app.core.certainty import UNSURE
+from app.core.tables import Answer, Category, Job
+from app.review.decided import read_decided, rows_of_moved
+
+
+class Benefit(NamedTuple):
+    """Of decisions about documents without a label, and of documents that both jobs have answered."""
+
+    confirmed: int  # documents that somebody said to be of the category that the answer had
+    corrected: int  # those said to be of another one, or of none
+    unsure_before: int
+    unsure_now: int
+
+
+def benefit_of(session: Session, before: Job, now: Job, own: Sequence[Category]) -> Benefit:
+    """What the decisions about a job were worth to the one that continues it; `own` are the categories of before."""
+    confirmed = corrected = 0
+    decided = read_decided(session, before, own)
+    for document_id, label, answer in [] if decided is None else rows_of_moved(session, before, decided):
+        if decided is not None and label is None:
+            is_same = decided.of_document(document_id, answer) is decided.at(answer)
+            confirmed, corrected = confirmed + is_same, corrected + (not is_same)
+    first, second = aliased(Answer), aliased(Answer)
+    was, is_now = (func.sum(case((answer.probability < UNSURE, 1), else_=0)) for answer in (first, second))
+    both = (
+        select(was, is_now)
+        .join(second, second.document_id == first.document_id)
+        .where(first.job_id == before.id, first.edition == before.edition)
+        .where(second.job_id == now.id, second.edition == now.edition)
+    )
+    unsure_before, unsure_now = session.execute(both).one()
+    return Benefit(confirmed, corrected, unsure_before or 0, unsure_now or 0)
