@@ -478,7 +478,8 @@ class DecidedDocument(Base):
     job_id: Mapped[str] = parent("jobs.id", primary_key=True)
     document_id: Mapped[int] = parent("documents.id", primary_key=True, index=True)  # as that of answers
     number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)  # of the decision
-    category: Mapped[str | None] = mapped_column(String(20))  # short id of the one that it is of now; null: of none
+    # Short id of the one that it is of now, or its name, if there were no results yet; null: of none.
+    category: Mapped[str | None] = mapped_column(String(MAX_NAME))
 
 
 class ClampedLabel(Base):

@@ -8,7 +8,13 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.core.decisions import decided_documents, decisions_of, in_force, undone
-from app.core.errors import AnswerChanged, DecisionNotFound, DecisionRefused, MalformedRequest
+from app.core.errors import (
+    AnswerChanged,
+    DecisionNotFound,
+    DecisionRefused,
+    MalformedRequest,
+    ResultsNotReady,
+)
 from app.core.tables import Audit, Category, DecidedDocument, Decision, Document, Job, is_part_of
 from app.review.cuts import read_tree
 from app.review.decided import Decided, Idle, id_of
@@ -66,7 +72,8 @@ class Desk:
         if number > MAX_DECISIONS:
             raise DecisionRefused(f"job {self.job.id} has {MAX_DECISIONS} decisions, which is the most; continue it")
         before = self.look()
-        draft = draft_of(self.session, self.job, before, asked, number, where)
+        look = draft_of if self.job.edition else waiting_draft
+        draft = look(self.session, self.job, before, asked, number, where)
         decision = Decision(job_id=self.job.id, number=number, kind=draft.kind, body=draft.body)
         decision.author, decision.note = author, draft.note
         self.decisions.append(decision)
@@ -76,7 +83,8 @@ class Desk:
         ]
         if len({row.document_id for row in self.documents}) > MAX_DECIDED:
             raise DecisionRefused(f"decisions about a job name {MAX_DECIDED} documents at most; continue it")
-        check_effect(before, self.look(), decision)
+        if self.job.edition:
+            check_effect(before, self.look(), decision)
         self.session.add_all([decision, *self.documents[len(self.documents) - len(draft.of_document) :]])
         self.session.flush()
         return decision
@@ -122,6 +130,21 @@ def draft_of(session: Session, job: Job, decided: Decided, asked: DecisionIn, nu
     elif isinstance(asked, UndoIn):
         body["decision"] = check_undo(session, job, asked.decision)
     return Draft(asked.kind, body, of_document, asked.note)
+
+
+def waiting_draft(
+    session: Session, job: Job, decided: Decided, asked: DecisionIn, number: int, where: str
+) -> Draft:  # fmt: skip
+    """A decision about documents of a job without results, which counts once they are there. Raises ResultsNotReady."""
+    if isinstance(asked, NoneIn | UndoIn):
+        return draft_of(session, job, decided, asked, number, where)
+    if not isinstance(asked, PinIn) or asked.category is None:
+        raise ResultsNotReady(
+            f"job {job.id} is {job.status}, and has no categories yet: until it has, documents can be pinned to a "
+            "category that a label names, or to none; decide this once the job has succeeded"
+        )
+    of_document = dict.fromkeys(find_documents(session, job, asked.documents, where), asked.category)
+    return Draft(asked.kind, {"category": asked.category}, of_document, asked.note)
 
 
 def find(decided: Decided, named: str) -> str:

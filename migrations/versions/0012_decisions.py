@@ -51,7 +51,7 @@ def upgrade() -> None:
         "decided_documents",
         *of_job_and_document("decided_documents"),
         sa.Column("number", sa.Integer(), nullable=False),
-        sa.Column("category", sa.String(20), nullable=True),
+        sa.Column("category", sa.String(200), nullable=True),
         sa.PrimaryKeyConstraint("job_id", "document_id", "number", name=op.f("pk_decided_documents")),
     )
     op.create_index(op.f("ix_decided_documents_document_id"), "decided_documents", ["document_id"])

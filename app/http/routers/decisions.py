@@ -27,7 +27,7 @@ from app.core.tables import DecidedDocument, Decision, Document, Job
 from app.http.dependencies import MAX_BODY_BYTES, JobId, Keyed, Readers, Sessions, answer, problems, rendered
 from app.http.long_answers import written
 from app.http.pages import PAGE, Cursor, Limit, from_cursor, page
-from app.http.routers.results import RowNumber, categories_of, find_concluded_job
+from app.http.routers.results import RowNumber, categories_of
 from app.review.decided import read_decided
 from app.review.events import Desk, check_tag, tag_of
 from app.schemas.decisions import DecisionOut, DecisionPage, DecisionsIn, DecisionsMade
@@ -69,7 +69,8 @@ def decide(job_id: JobId, body: DecisionsIn, once: Keyed, sessions: Sessions, if
     """Decide something about the answer, or several things together: all of them, or none.
 
     Categories and documents are shown with it from then on; nothing is sampled. While the job is extended, decisions
-    are about the present answer, and about the one that follows, as far as its categories are the same.
+    are about the present answer, and about the one that follows, as far as its categories are the same. Before there
+    are results, documents can be pinned to a category that a label names, or to none: that counts once they are there.
     """
     return rendered(made_once(job_id, body, once, sessions, if_match))
 
@@ -83,7 +84,9 @@ def made_once(
         if kept is not None:
             return kept
         lifecycle.lock(session, job_id)
-        job = find_concluded_job(session, job_id)
+        job = lifecycle.find_job(session, job_id)
+        if job.edition == 0 and job.status not in lifecycle.UNFINISHED:
+            raise ResultsNotReady(f"job {job_id} is {job.status}, and has no results: resume it, or submit a new one")
         check_tag(job, n_decisions(session, job_id), if_match)
         desk = Desk(session, job, categories_of(session, job))
         made = [desk.decide(each, body.author, f"body.decisions.{place}") for place, each in enumerate(body.decisions)]

@@ -11,8 +11,9 @@ from app.core.tables import Category, Job
 from app.http.category_answers import category_fields, portrait_documents
 from app.http.dependencies import JobId, Readers, problems
 from app.http.long_answers import written
-from app.http.routers.results import categories_of, find_concluded_job
-from app.review.cuts import by_index, read_tree
+from app.http.routers.results import find_concluded_job
+from app.http.shown import Showing
+from app.review.cuts import read_tree
 from app.schemas.category_detail import CategoryDetail, PortraitDocument, TreeNodeOut, TreeOut
 
 router = APIRouter(prefix="/v1/jobs/{job_id}", tags=["results"])
@@ -29,15 +30,16 @@ Named = Annotated[
     response_model=CategoryDetail,
     responses=problems(JobNotFound, CategoryNotFound, ResultsNotReady),
 )
-def get_category(job_id: JobId, readers: Readers, category: Named) -> Response:
+def get_category(job_id: JobId, readers: Readers, showing: Showing, category: Named) -> Response:
     """Read a category with documents that stand for it and documents at its edge."""
     with readers.begin() as session:
         job = find_concluded_job(session, job_id)
-        categories = categories_of(session, job)
-        found = find_category(categories, category)
-        fields = category_fields(found, by_index(categories).get)
+        shown = showing.show(session, job, counted=True)
+        found = find_category(shown.categories, category)
+        fields = category_fields(found, shown.unchanged)
         representative, edge = (documents_of(session, job, found, name) for name in ("representative", "edge"))
-    return written(CategoryDetail(**fields, origin=None, representative=representative, edge=edge))
+        origin = shown.origin(found.category)
+    return written(CategoryDetail(**fields, origin=origin, representative=representative, edge=edge))
 
 
 def find_category(categories: Sequence[Category], named: str) -> Category:

@@ -280,10 +280,48 @@ def test_a_repeat_under_one_key_decides_once(client: TestClient, job: str) -> No
     assert len(client.get(f"{job}/decisions").json()["decisions"]) == 1
 
 
-def test_a_job_without_results_has_nothing_to_decide_about(client: TestClient, database: Database, job: str) -> None:
+def test_a_decision_about_documents_of_a_job_that_is_sampling_waits_for_its_end(
+    client: TestClient, database: Database, job: str
+) -> None:
     with database.sessions.begin() as session:
-        session.execute(update(Job).values(edition=0))
+        session.execute(update(Job).values(edition=0, status="running"))
+    made(
+        client,
+        job,
+        {"kind": "none", "documents": ["p0"]},
+        {"kind": "pin", "documents": ["p1"], "category": "optics"},
+        {"kind": "pin", "documents": ["p2"], "category": "no such label"},
+        {"kind": "none", "documents": ["p3"]},
+        {"kind": "undo", "decision": 4},
+    )
+    listed = client.get(f"{job}/decisions").json()["decisions"]
+    assert [each["applies"] for each in listed] == [None] * 5
+    refused = decide(client, job, {"kind": "name", "category": "optics", "name": "light"})
+    assert (refused.status_code, refused.json()["type"]) == (409, "urn:newfound:problem:results-not-ready")
+    with database.sessions.begin() as session:
+        session.execute(update(Job).values(edition=1, status="succeeded"))
+    found = shown(client, job)
+    assert [found[key] for key in ("p0", "p1", "p2", "p3")] == [None, "optics", *["new 1: plasma, laser"] * 2]
+    listed = client.get(f"{job}/decisions").json()["decisions"]
+    assert [each["applies"] for each in listed] == [True, True, False, False, None]
+    check_filters(client, job)
+
+
+def test_a_job_that_ended_without_results_has_nothing_to_decide_about(
+    client: TestClient, database: Database, job: str
+) -> None:
+    with database.sessions.begin() as session:
+        session.execute(update(Job).values(edition=0, status="failed"))
     assert decide(client, job, {"kind": "none", "documents": ["p0"]}).status_code == 409
+
+
+def test_a_category_is_read_with_what_was_decided_about_it(client: TestClient, job: str) -> None:
+    made(client, job, {"kind": "name", "category": PLASMA, "name": "plasma physics"})
+    found = client.get(f"{job}/categories/{PLASMA}").json()
+    assert (found["name"], found["documents"], len(found["representative"])) == ("plasma physics", 5, 2)
+    made(client, job, {"kind": "merge", "categories": [ENZYME, PLASMA]})
+    assert client.get(f"{job}/categories/{PLASMA}").status_code == 404
+    assert client.get(f"{job}/categories/{ENZYME}").json()["origin"] == [2, 3]
 
 
 def test_decisions_wait_for_categories_that_come_back(client: TestClient, database: Database, job: str) -> None:
