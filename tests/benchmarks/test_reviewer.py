@@ -86,3 +86,16 @@ def test_a_run_that_broke_off_goes_on_with_what_is_missing(
     both = ["--strategies", "uncertainty", "random"]
     assert measured(*both) == [("random", 0), ("random", 1)]
     assert measured(*both) == []
+
+
+def test_a_category_that_is_named_has_some_of_its_documents_as_labels(reviewed: Reviewed) -> None:
+    begun = reviewed.beginning()
+    run = reviewed.job(begun, None)
+    document = int(np.flatnonzero(reviewed.problem.truth == 2)[0])
+    told = reviewed.answered(begun, np.array([document]))
+    given = reviewer.with_drawn(reviewed.problem, told.labels, told.names, run)
+    drawn = np.flatnonzero((given == 2) & (told.labels == UNLABELED))
+    assert drawn.size >= 10
+    assert (reviewed.problem.truth[drawn] == 2).mean() >= 0.9
+    again = reviewed.job(told, run)
+    assert again.conclusion.consensus.n_categories == 4
