@@ -48,11 +48,12 @@ def answer_rows(
     """
     texts, stability = stored.texts, conclusion.stability
     consensus = consensus_of_documents(conclusion.consensus, texts)
-    probability = consensus.probability.copy()
-    if conclusion.label_probability is not None:  # a label that was drawn is as sure as fits without it are
+    # A label that was drawn is as sure as fits without it are, or else as the answer was from which it was drawn.
+    is_drawn, probability = ~np.isnan(clamped.drawn_at), consensus.probability.copy()
+    probability[is_drawn] = clamped.drawn_at[is_drawn]
+    if conclusion.label_probability is not None:
         told = conclusion.label_probability[texts.text_of]
-        drawn = clamped.is_drawn & ~np.isnan(told)
-        probability[drawn] = told[drawn]
+        probability = np.where(is_drawn & ~np.isnan(told), told, probability)
     unlabeled, original = np.flatnonzero(clamped.is_free), texts.first[texts.text_of]
     for first in range(0, unlabeled.size, BATCH):
         yield [

@@ -96,14 +96,14 @@ class Clamped(NamedTuple):
     """What somebody decided about D documents in the job that is continued, see app.review.clamped."""
 
     is_decided: Array  # bool[D]
-    is_drawn: Array  # bool[D], of these: nobody decided about the document itself, but about its category
+    drawn_at: Array  # float64[D], of those whose category alone was decided about: their probability then; else NaN
     set_aside: Array  # bool[D], of no category
     is_free: Array  # bool[D], without a label in the corpus, whether or not one was decided
 
 
 def clamped(session: Session, job: Job, stored: Stored) -> Clamped:
     """What was decided about the documents of a job."""
-    columns = (ClampedLabel.document_id, ClampedLabel.label, Document.label, ClampedLabel.is_drawn)
+    columns = (ClampedLabel.document_id, ClampedLabel.label, Document.label, ClampedLabel.probability)
     mine = select(*columns).where(ClampedLabel.job_id == job.id)
     rows = session.execute(mine.join(Document, Document.id == ClampedLabel.document_id)).all()
 
@@ -111,10 +111,13 @@ def clamped(session: Session, job: Job, stored: Stored) -> Clamped:
         return np.isin(stored.document_ids, np.array(document_ids, np.int64))
 
     is_decided = among([document_id for document_id, *_ in rows])
-    is_drawn = among([document_id for document_id, *_, drawn in rows if drawn])
+    drawn = {document_id: probability for document_id, *_, probability in rows if probability is not None}
+    drawn_at = np.full(stored.document_ids.size, np.nan)
+    for d in np.flatnonzero(among(list(drawn))):
+        drawn_at[d] = drawn[int(stored.document_ids[d])]
     set_aside = among([document_id for document_id, label, _, _ in rows if label is None])
     had_none = among([document_id for document_id, _, before, _ in rows if before is None])
-    return Clamped(is_decided, is_drawn, set_aside, (stored.texts.labels == UNLABELED) & ~is_decided | had_none)
+    return Clamped(is_decided, drawn_at, set_aside, (stored.texts.labels == UNLABELED) & ~is_decided | had_none)
 
 
 class Documents:

@@ -91,7 +91,7 @@ def continue_job(session: Session, source_id: str, sweeps: int | None) -> tuple[
     if source.status != "succeeded":
         raise JobNotContinuable(f"job {source_id} is {source.status}; only a succeeded job can be continued")
     side = session.get(SideRun, (source_id, SideKind.EXTENSION), populate_existing=True)
-    if side is not None and side.status != "succeeded":
+    if side is not None and side.status in UNFINISHED:
         raise JobNotContinuable(f"an extension of job {source_id} is {side.status}; wait until it ends, or cancel it")
     if reason := erased_texts(session, source):
         raise JobNotContinuable(reason)
@@ -163,6 +163,10 @@ def resume(session: Session, run: Run) -> tuple[Job, list[int]]:
             lease_until=case((Unit.status == "ready", now() + CALL_SECONDS), else_=Unit.lease_until),
         ),
     )
+    if run.side == SideKind.EXTENSION and (heir := unfinished_heir(session, run.job_id)):
+        raise JobNotResumable(
+            f"job {heir} continues job {run.job_id} from where it is; wait until it ends, or cancel it"
+        )
     resumed = change(session, run.update(RESUMABLE).values(status="queued", error=None, finished_at=None))
     job, status = find_run(session, run)
     if not resumed:

@@ -491,6 +491,7 @@ class ClampedLabel(Base):
     document_id: Mapped[int] = parent("documents.id", primary_key=True, index=True)  # as that of answers
     label: Mapped[str | None] = mapped_column(String(MAX_NAME))  # null: it is of no category, and set aside
     is_drawn: Mapped[bool] = mapped_column(default=False)  # nobody decided about it, but about its category
+    probability: Mapped[float | None]  # of one that was drawn, as the answer had it then
 
 
 class FrozenModel(Base):

@@ -87,7 +87,7 @@ def middle(found: Sequence[Paces]) -> Paces:
 
 def shown_by(session: Session, job: Job) -> Shown:
     """What a job has shown."""
-    expected = forecast(sizes_of(session, job), job.settings)
+    expected = forecast(sizes_of(session, job), job.settings, goes_on=job.continues is not None)
     of_kinds = (
         select(Unit.kind, func.sum(Unit.seconds)).where(Unit.job_id == job.id, Unit.side.is_(None)).group_by(Unit.kind)
     )

@@ -107,7 +107,7 @@ def progress(
 ) -> SummaryProgress:  # fmt: skip
     """How far a job is; until its corpus is encoded the sizes make no difference."""
     n_sweeps = job.settings["sweeps"] * job.settings["chains"]
-    works, share = costs(sizes, json.dumps(job.settings, sort_keys=True))
+    works, share = costs(sizes, json.dumps(job.settings, sort_keys=True), job.continues is not None)
     is_done = job.status == "succeeded"  # whatever its units do since then
     unfinished = {state.kind for status, state in states if status != "done" and not is_done}
     present = [with_waiting(state, status, job, at) for status, state in states]
@@ -121,10 +121,10 @@ def progress(
 
 
 @lru_cache(maxsize=1_000)
-def costs(sizes: Sizes, settings: str) -> tuple[Mapping[str, Work], float]:
+def costs(sizes: Sizes, settings: str, goes_on: bool) -> tuple[Mapping[str, Work], float]:
     """What the kinds of units take under settings given as JSON, and the share of `encode`: many jobs are alike."""
     given = json.loads(settings)
-    return forecast(sizes, given).works, encode_share(given)
+    return forecast(sizes, given, goes_on=goes_on).works, encode_share(given)
 
 
 def with_waiting(state: UnitState, status: str, job: Row[Any], at: float) -> UnitState:

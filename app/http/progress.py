@@ -94,7 +94,8 @@ def job_out(session: Session, job: Job, around: Situation, note: str | None, set
     """A job with its side runs as HTTP has it."""
     units = session.scalars(select(Unit).where(Unit.job_id == job.id).order_by(Unit.id)).all()
     sizes = sizes_of(session, job)
-    expected, base = forecast(sizes, job.settings), address(settings, f"/v1/jobs/{job.id}")
+    expected = forecast(sizes, job.settings, goes_on=job.continues is not None)
+    base = address(settings, f"/v1/jobs/{job.id}")
     paces = expected_paces(around.shown, job.settings["model"], expected.job_seconds)
     sides = {run.kind: side_run_out(run, job, units, sizes, around, note) for run in side_runs(session, job.id)}
     of_main = [unit for unit in units if unit.kind != UnitKind.POWER]

@@ -30,7 +30,7 @@ class Label(NamedTuple):
     """The label of a document for one job."""
 
     name: str | None  # None: of no category
-    is_drawn: bool = False
+    drawn_at: float | None = None  # of one that was drawn: how probable the answer was
 
 
 Labels = dict[int, Label]  # of documents
@@ -50,7 +50,13 @@ def clamp(session: Session, job: Job, source: Job, own: Sequence[Category]) -> N
         decide_again(session, job, source, decided)
     labels = of_present_documents(session, job, labels)
     rows = [
-        {"job_id": job.id, "document_id": each, "label": label.name, "is_drawn": label.is_drawn}
+        {
+            "job_id": job.id,
+            "document_id": each,
+            "label": label.name,
+            "is_drawn": label.drawn_at is not None,
+            "probability": label.drawn_at,
+        }
         for each, label in labels.items()
     ]
     for first in range(0, len(rows), AT_ONCE):
@@ -70,13 +76,13 @@ def clamp(session: Session, job: Job, source: Job, own: Sequence[Category]) -> N
 
 def clamped(session: Session, job: Job) -> Labels:
     """The labels that documents have for a job alone, but for those that were drawn and turned out to be unsure."""
-    columns = (ClampedLabel.document_id, ClampedLabel.label, ClampedLabel.is_drawn)
+    columns = (ClampedLabel.document_id, ClampedLabel.label, ClampedLabel.is_drawn, Answer.probability)
     is_answer = and_(
         Answer.job_id == job.id, Answer.edition == job.edition, Answer.document_id == ClampedLabel.document_id
     )
     is_sure = or_(ClampedLabel.is_drawn.is_(False), Answer.probability >= UNSURE)
     rows = select(*columns).outerjoin(Answer, is_answer).where(ClampedLabel.job_id == job.id, is_sure)
-    return {each: Label(name, is_drawn) for each, name, is_drawn in session.execute(rows)}
+    return {each: Label(name, sure if drawn else None) for each, name, drawn, sure in session.execute(rows)}
 
 
 def new_names(decided: Decided) -> dict[str, str]:
@@ -107,7 +113,7 @@ def drawn(session: Session, source: Job, decided: Decided) -> Labels:
         places = [place for place, of in decided.places if decided.resolve(of) == id_ and place.category not in known]
         documents = surest(session, source, places, decided)
         n = min(max(round(rate * len(documents)), FEWEST), len(documents))
-        found |= dict.fromkeys(documents[:n], Label(decided.groups[id_].row.name, is_drawn=True))
+        found |= {each: Label(decided.groups[id_].row.name, sure) for each, sure in documents[:n]}
     return found
 
 
@@ -120,15 +126,19 @@ def subjects(decision: Decision, decided: Decided) -> Iterator[str]:
             yield each if each in decided.became else id_of(decided.find(each).row)
 
 
-def surest(session: Session, source: Job, places: Sequence[Place], decided: Decided) -> list[int]:
-    """The documents of some places that are not unsure and about which nobody decided, in a random order."""
+def surest(session: Session, source: Job, places: Sequence[Place], decided: Decided) -> list[tuple[int, float]]:
+    """The documents of some places that are not unsure and about which nobody decided, in a random order.
+
+    With the probabilities of their answers.
+    """
     if not places:
         return []
     mine = (Answer.job_id == source.id, Answer.edition == source.edition, Answer.probability >= UNSURE)
     is_moved = [not_(Answer.document_id.in_(listed(decided.moved)))] if decided.moved else []
     here = or_(*(place.condition() for place in places))
-    ids = session.scalars(select(Answer.document_id).where(*mine, here, *is_moved))
-    return sorted(ids, key=lambda document_id: hashlib.sha256(f"{source.id} {document_id}".encode()).digest())
+    rows = session.execute(select(Answer.document_id, Answer.probability).where(*mine, here, *is_moved))
+    found = [(document_id, float(probability or 0.0)) for document_id, probability in rows]
+    return sorted(found, key=lambda row: hashlib.sha256(f"{source.id} {row[0]}".encode()).digest())
 
 
 def labeling_rate(session: Session, source: Job) -> float:

@@ -69,7 +69,7 @@ class SplitIn(DecisionBody):
 
 
 class PromoteIn(DecisionBody):
-    """A new category is a known one from now on; a job that continues this one learns from its surest documents."""
+    """A new category is a known one from now on; a job that continues this one learns from some of its documents."""
 
     kind: Literal["promote"]
     category: Reference

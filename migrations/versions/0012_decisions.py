@@ -60,6 +60,7 @@ def upgrade() -> None:
         *of_job_and_document("clamped_labels"),
         sa.Column("label", sa.String(200), nullable=True),
         sa.Column("is_drawn", sa.Boolean(), nullable=False),
+        sa.Column("probability", sa.Double(), nullable=True),
         sa.PrimaryKeyConstraint("job_id", "document_id", name=op.f("pk_clamped_labels")),
     )
     op.create_index(op.f("ix_clamped_labels_document_id"), "clamped_labels", ["document_id"])

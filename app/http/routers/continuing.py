@@ -112,7 +112,7 @@ def continued_once(
         clamp(session, job, source, categories_of(session, source))
         write_facts(session, job, body)
         session.flush()
-        expected = forecast(sizes_of(session, job), job.settings)
+        expected = forecast(sizes_of(session, job), job.settings, goes_on=True)
         check_size("the job", expected.job_seconds, expected.peak_bytes, settings)
         check_room(session, settings)
         [told] = describe(session, [job], settings)
