@@ -1,10 +1,11 @@
 """How long each list takes where a job has answered many documents, and whether none takes longer than it may.
 
-    python -m benchmarks.lists [--database sqlite postgresql] [--documents 1000000] [--rounds 3]
+    python -m benchmarks.lists [--database sqlite postgresql] [--documents 1000000] [--rounds 3] [--decided]
 
 Rows are put straight into an empty database (a fourth as many documents bear a label), then texts are indexed as the
 API does it. Each list is read in this process, its first page and one from the middle. Prints a JSON line for each:
-milliseconds, the median of all rounds and the least. Ends with 1 if a median is over the limit.
+milliseconds, the median of all rounds and the least. Ends with 1 if a median is over the limit. With `--decided`,
+people have decided about the job before: about 500 documents, and about some categories.
 """
 
 import argparse
@@ -55,13 +56,15 @@ def main() -> int:
     parser.add_argument("--database", nargs="+", choices=list(SERVERS), default=list(SERVERS))
     parser.add_argument("--documents", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--decided", action="store_true")
     arguments = parser.parse_args()
-    misses = [miss for kind in arguments.database for miss in measure(kind, arguments.documents, arguments.rounds)]
+    given = (arguments.documents, arguments.rounds, arguments.decided)
+    misses = [miss for kind in arguments.database for miss in measure(kind, *given)]
     print("\n".join(misses), file=sys.stderr)
     return int(bool(misses))
 
 
-def measure(kind: str, n_documents: int, n_rounds: int) -> list[str]:
+def measure(kind: str, n_documents: int, n_rounds: int, is_decided: bool = False) -> list[str]:
     """Fill a database and read all lists; returns those that took too long, in sentences."""
     with tempfile.TemporaryDirectory(prefix="newfound-lists-") as folder:
         (Path(folder) / "database").mkdir()
@@ -70,6 +73,8 @@ def measure(kind: str, n_documents: int, n_rounds: int) -> list[str]:
             make_rows(server.url, n_documents)
             settings = Settings(data_folder=Path(folder), database_url=server.url, trusted_hosts="testserver")
             with TestClient(create_app(settings)) as client:
+                if is_decided:
+                    decide(client)
                 return [
                     f"{kind}: {path} took {milliseconds:.0f} ms"
                     for path, milliseconds in timed(client, kind, sizes(n_documents).answered, n_rounds)
@@ -77,6 +82,22 @@ def measure(kind: str, n_documents: int, n_rounds: int) -> list[str]:
                 ]
         finally:
             server.stop()
+
+
+def decide(client: TestClient) -> None:
+    """Decide about documents all over the job, and about categories, which are known and new in turn."""
+    found = client.get(f"/v1/jobs/{JOB}/documents?limit=1000").json()["documents"]
+    categories = client.get(f"/v1/jobs/{JOB}/categories").json()["categories"]
+    ids, keys = [each["id"] for each in categories if not each["known"]], [each["key"] for each in found]
+    decisions = [
+        {"kind": "pin", "documents": keys[:250], "category": ids[0]},
+        {"kind": "none", "documents": keys[250:500]},
+        {"kind": "merge", "categories": ids[1:3]},
+        {"kind": "dissolve", "category": ids[3]},
+        {"kind": "promote", "category": ids[4], "name": "promoted"},
+    ]
+    answer = client.post(f"/v1/jobs/{JOB}/decisions", json={"decisions": decisions})
+    assert answer.status_code == 201, answer.text
 
 
 def make_rows(url: str, n_documents: int) -> None:
@@ -123,7 +144,7 @@ def paths(n_answered: int) -> Iterator[str]:
     for part in ("labels", "audit"):
         for cursor in ("", f"cursor={to_cursor((0.5, middle))}"):
             yield with_query(f"{job}/{part}", cursor)
-    yield from (f"{job}/labels/pairs", f"{job}/categories", f"{job}/trace")
+    yield from (f"{job}/labels/pairs", f"{job}/categories", f"{job}/decisions", f"{job}/triage", f"{job}/trace")
     yield with_query(f"{job}/trace", f"cursor={to_cursor((N_CHAINS // 2, N_SWEEPS // 2))}")
     yield from ("/v1/jobs", "/v1/corpora")
 

@@ -22,3 +22,11 @@ def test_each_list_is_read_and_reported(
     assert rows["/v1/jobs/JOB/documents?search=needle"] == 1
     assert rows["/v1/jobs/JOB/documents?category=none"] == 4
     assert rows["/v1/corpora/CORPUS/documents?label=nothing"] == 0
+
+
+def test_lists_are_read_where_people_have_decided(capsys: pytest.CaptureFixture[str]) -> None:
+    lists.measure("sqlite", 400, 1, is_decided=True)
+    rows = {each["list"]: each["rows"] for each in map(json.loads, capsys.readouterr().out.splitlines())}
+    assert rows["/v1/jobs/JOB/documents?limit=1000"] == 400
+    assert rows["/v1/jobs/JOB/decisions"] == 5
+    assert rows["/v1/jobs/JOB/documents?category=none"] == 100, "more than 4 since some are set aside"
