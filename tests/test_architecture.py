@@ -131,7 +131,7 @@ APP_PARTS = {
     "app.search": ("app.core", "app.search", "app.uploads"),
     "app.exports": ("app.core", "app.exports"),
     "app.forecasts": ("app.core", "app.schemas", "app.forecasts", "sampler"),
-    "app.scores": ("app.core", "app.schemas", "app.scores", "app.uploads", "sampler"),
+    "app.scores": ("app.core", "app.review", "app.schemas", "app.scores", "app.uploads", "sampler"),
     "app.review": ("app.core", "app.schemas", "app.review"),
     "app.frozen": ("app.core", "app.exports", "app.uploads", "app.frozen", "sampler"),
     "app.processes": ("app.core", "app.processes"),

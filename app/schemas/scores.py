@@ -10,6 +10,7 @@ class GoldChoices(FileChoices):
     """How a file of gold labels is to be read, and how much is to be reported."""
 
     all_cells: bool = Field(default=False, description="Report the whole confusion table, not its 100 largest cells.")
+    decisions: bool = Field(default=True, description="With what people have decided, which `false` leaves out.")
 
 
 class MatchedOut(BaseModel):

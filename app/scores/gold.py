@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-from sqlalchemy import and_, func, select
+from sqlalchemy import and_, select
 from sqlalchemy.orm import Session
 
 from app.core.errors import MalformedRequest
 from app.core.tables import Answer, Category, Document, Job, is_part_of
+from app.review.shown import Shown
 from app.uploads.rows import BadLine, Row
 from sampler.corpus import Array
 
@@ -25,7 +26,7 @@ Number = TypeVar("Number", int, float)
 
 
 class Names(NamedTuple):
-    """The job's categories: known ones first, as their index has them."""
+    """The job's categories, known ones first."""
 
     names: list[str]
     n_known: int
@@ -119,36 +120,45 @@ class Known(NamedTuple):
     known_probability: float | None
 
 
-def answers(session: Session, job: Job, batch: Sequence[Row | BadLine]) -> dict[str, Known]:
-    """What the job says of the documents with the keys of some rows, by key."""
+def answers(session: Session, job: Job, shown: Shown, batch: Sequence[Row | BadLine]) -> dict[str, Known]:
+    """What is shown of the documents with the keys of some rows, by key."""
+    number = {category.category: number for number, category in enumerate(known_first(shown))}
     keys = [row.key for row in batch if isinstance(row, Row) and row.key is not None]
     of_job = and_(Answer.document_id == Document.id, Answer.job_id == job.id, Answer.edition == job.edition)
     query = (
         select(
             Document.key,
             Document.id,
-            Document.label.is_not(None),
-            Answer.category,
-            Answer.probability,
-            Answer.known_probability,
+            Document.label.is_not(None).label("is_labeled"),
+            *(Answer.category, Answer.leaf, Answer.runner_up, Answer.runner_up_probability),
+            *(Answer.probability, Answer.known_probability, Answer.reason),
         )
         .outerjoin(Answer, of_job)
         .where(Document.corpus_id == job.corpus_id, is_part_of(job.corpus_version), Document.key.in_(keys))
     )
-    return {row[0]: Known(*row[1:]) for row in session.execute(query)}
+    found = {}
+    for row in session.execute(query):
+        said = shown.said(row.id, row) or row
+        category = shown.of_document(row.id, row)
+        index = None if category is None else number[category.category]
+        found[row.key] = Known(row.id, row.is_labeled, index, said.probability, said.known_probability)
+    return found
 
 
-def names_of(session: Session, job: Job) -> Names:
-    """The names of the job's categories."""
-    present = select(Category.name, Category.known).where(Category.job_id == job.id, Category.edition == job.edition)
-    rows = session.execute(present.order_by(Category.category)).all()
-    return Names([name for name, _ in rows], sum(known for _, known in rows))
+def known_first(shown: Shown) -> list[Category]:
+    """The categories that are shown, known ones first: a decision may make one known that is not."""
+    return sorted(shown.categories, key=lambda category: not category.known)
 
 
-def count_answered(session: Session, job: Job) -> int:
-    """How many documents the job has given a category."""
-    mine = (Answer.job_id == job.id, Answer.edition == job.edition, Answer.category.is_not(None))
-    return session.scalar(select(func.count()).where(*mine)) or 0
+def names_of(shown: Shown) -> Names:
+    """The names of the categories that are shown."""
+    categories = known_first(shown)
+    return Names([category.name for category in categories], sum(category.known for category in categories))
+
+
+def count_answered(shown: Shown) -> int:
+    """How many documents have a category, of categories that are counted."""
+    return sum(category.n_documents for category in shown.categories)
 
 
 class Merged(NamedTuple):

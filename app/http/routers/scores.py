@@ -15,9 +15,11 @@ from app.http.dependencies import JobId, Readers, ServiceSettings, problems
 from app.http.files import file_body, look_at, received, with_form
 from app.http.long_answers import written
 from app.http.routers.results import find_concluded_job
+from app.http.shown import Wanted
+from app.review.shown import Shown
 from app.schemas.scores import GoldChoices, MatchedOut, ScoreOut
 from app.scores import gold
-from app.scores.gold import Gold, Names
+from app.scores.gold import Gold
 from app.scores.measures import measure
 from app.uploads import intake
 from app.uploads.formats.reading import Reading
@@ -55,20 +57,21 @@ async def score_job(
     A gold label that is the name of a known category means that category; all others are new to the job. Scores are
     over the documents that have both a gold label and an answer.
     """
-    job, names = await intake.patiently(partial(concluded, readers, job_id))
+    await intake.patiently(partial(concluded, readers, job_id))
     async with received(request, settings) as spooled:
         choices = with_form(choices, spooled)
         reading = await intake.read(partial(look_at, spooled, choices, settings, needs_text=False))
         check_columns(reading)
-        found = await read_gold(reading, job, names, readers)
-    return written(await to_thread.run_sync(partial(scored, readers, job, names, found, reading, choices.all_cells)))
+        job, shown = await intake.patiently(partial(concluded, readers, job_id, decisions=choices.decisions))
+        found = await read_gold(reading, job, shown, readers)
+    return written(await to_thread.run_sync(partial(scored, readers, shown, found, reading, choices.all_cells)))
 
 
-def concluded(readers: sessionmaker[Session], job_id: str) -> tuple[Job, Names]:
-    """The job and the names of its categories. Raises JobNotFound, ResultsNotReady."""
+def concluded(readers: sessionmaker[Session], job_id: str, *, decisions: bool = True) -> tuple[Job, Shown]:
+    """The job and what is shown of its answer. Raises JobNotFound, ResultsNotReady."""
     with readers.begin() as session:
         job = find_concluded_job(session, job_id)
-        return job, gold.names_of(session, job)
+        return job, Wanted(None, decisions).show(session, job, counted=True)
 
 
 def check_columns(reading: Reading) -> None:
@@ -80,12 +83,13 @@ def check_columns(reading: Reading) -> None:
             raise MalformedRequest(f"the file has no column `{role}`, so its gold labels belong to nothing{named}")
 
 
-async def read_gold(reading: Reading, job: Job, names: Names, readers: sessionmaker[Session]) -> Gold:
+async def read_gold(reading: Reading, job: Job, shown: Shown, readers: sessionmaker[Session]) -> Gold:
     """The gold labels beside the job's answers, batch by batch. Raises MalformedRequest."""
+    names = gold.names_of(shown)
     found = Gold(names.names[: names.n_known])
     rows = reading.rows()
     while batch := await intake.read(partial(next_rows, rows)):
-        await intake.patiently(partial(look_up, readers, job, found, batch))
+        await intake.patiently(partial(look_up, readers, job, shown, found, batch))
     return found
 
 
@@ -94,22 +98,22 @@ def next_rows(rows: Iterator[Row | BadLine]) -> list[Row | BadLine]:
     return list(islice(rows, gold.BATCH))
 
 
-def look_up(readers: sessionmaker[Session], job: Job, found: Gold, batch: list[Row | BadLine]) -> None:
+def look_up(
+    readers: sessionmaker[Session], job: Job, shown: Shown, found: Gold, batch: list[Row | BadLine]
+) -> None:  # fmt: skip
     """Put rows beside the answers for their documents."""
     with readers.begin() as session:
-        answers = gold.answers(session, job, batch)
+        answers = gold.answers(session, job, shown, batch)
     found.add(batch, answers)
 
 
-def scored(
-    readers: sessionmaker[Session], job: Job, names: Names, found: Gold, reading: Reading, all_cells: bool
-) -> ScoreOut:
+def scored(readers: sessionmaker[Session], shown: Shown, found: Gold, reading: Reading, all_cells: bool) -> ScoreOut:
     """The answer to the request."""
     merged = gold.merged(found)
-    measured = measure(merged.answered, names, all_cells=all_cells)
+    measured = measure(merged.answered, gold.names_of(shown), all_cells=all_cells)
     n_scored = int(merged.answered.gold.size)
+    n_answered = gold.count_answered(shown)
     with readers.begin() as session:
-        n_answered = gold.count_answered(session, job)
         contradictory_keys = gold.keys_of(session, merged.contradictory)
     return ScoreOut(
         documents=MatchedOut(

@@ -70,7 +70,9 @@ def add_answers(database: Database, job_id: str, corpus_id: str, documents: Sequ
     with database.sessions.begin() as session:
         session.execute(update(Job).where(Job.id == job_id).values(edition=1))
         for index, (name, known) in enumerate(CATEGORIES):
-            row = Category(job_id=job_id, category=index, name=name, known=known, n_documents=1, n_labeled=0)
+            row = Category(job_id=job_id, category=index, name=name, known=known)
+            row.n_documents = sum(each.category == index for each in documents)
+            row.n_labeled = sum(each.label == name for each in documents)
             row.share, row.top_words = 0.25, []
             session.add(row)
         session.add(Summary(job_id=job_id, data={"n_new": {"2": 1}, "n_new_with_documents": {"2": 1}}))

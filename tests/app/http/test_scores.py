@@ -205,3 +205,15 @@ def test_nothing_is_stored_and_later_corrections_do_not_matter(
 def test_the_example_is_a_file_of_gold_labels(client: TestClient, made: Made) -> None:
     answer = score(client, made, EXAMPLE, "application/octet-stream")
     assert (answer.status_code, answer.json()["documents"]["unknown"]) == (200, 2)
+
+
+def test_decisions_are_scored_unless_they_are_left_out(client: TestClient, database: Database) -> None:
+    made = add_job(database, [Given("a", category=2, probability=0.9), Given("b", category=3, probability=0.9)])
+    gold = "key,label\na,plasma\nb,plasma\n"
+    merge = {"kind": "merge", "categories": ["new 1", "new 2"]}
+    assert client.post(f"{made.job}/decisions", json={"decisions": [merge]}).status_code == 201
+    told = client.post(f"{made.job}/score", content=gold).json()
+    assert (told["documents"]["scored"], told["documents"]["missing"]) == (2, 0)
+    assert [each["documents"] for each in told["new_categories"]] == [2]
+    told = client.post(f"{made.job}/score?decisions=false", content=gold).json()
+    assert [each["documents"] for each in told["new_categories"]] == [1, 1]
