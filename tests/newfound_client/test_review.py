@@ -180,6 +180,34 @@ def test_categories_are_followed_from_job_to_job(
     assert (found["counts"]["kept"], found["counts"]["gone"]) == (1, 1)
 
 
+def examples() -> list[str]:
+    """What the documents show of a review from Python."""
+    section = PAGE.read_text(encoding="utf-8").partition("### Review from Python")[2]
+    return re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+
+
+def test_what_the_documents_show_decides_nothing_if_somebody_else_has_decided(
+    client: Client, job_id: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    read = client.triage
+
+    def read_and_be_late(job_id: str) -> Any:
+        seen = read(job_id)
+        client.decide(job_id, RENAME)
+        return seen
+
+    _, careful = examples()
+    names = {"client": client, "job": {"id": job_id}, "decisions": [PIN]}
+    with monkeypatch.context() as patched:
+        patched.setattr(client, "triage", read_and_be_late)
+        exec(compile(careful, PAGE.name, "exec"), names)
+    assert "Optics of lasers" in capsys.readouterr().out
+    assert [each["kind"] for each in client.decisions(job_id)] == ["name"]
+    exec(compile(careful, PAGE.name, "exec"), names)
+    assert [each["kind"] for each in client.decisions(job_id)] == ["name", "pin"]
+    assert capsys.readouterr().out == ""
+
+
 @pytest.fixture
 def workers(database: Database, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A worker comes whenever one is called."""
@@ -217,8 +245,7 @@ def test_the_loop_of_the_documents_reviews_a_job_as_pasted(
         return subjects[text]
 
     monkeypatch.setattr("builtins.input", answer)
-    section = PAGE.read_text(encoding="utf-8").partition("### Review from Python")[2]
-    loop = re.findall(r"```python\n(.*?)```", section, re.DOTALL)[0]
+    loop, _ = examples()
     assert "http://127.0.0.1:8000" in loop
     exec(compile(loop.replace("http://127.0.0.1:8000", client.connection.url), PAGE.name, "exec"), {})
     assert len(answered) == len(set(answered)) > 10, "nobody is asked twice"
