@@ -160,9 +160,11 @@ def answering(*answers: tuple[int, bytes]) -> Iterator[str]:
     with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:  # or a test that fails waits for it forever
+            server.shutdown()
+            thread.join()
 
 
 def test_an_answer_of_something_else_says_what_it_was() -> None:

@@ -132,9 +132,11 @@ def losing_the_first_answer(client: Client) -> Iterator[Client]:
     with http.server.HTTPServer(("127.0.0.1", 0), Relay) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
-        yield Client(f"http://127.0.0.1:{server.server_port}", timeout=60.0)
-        server.shutdown()
-        thread.join()
+        try:
+            yield Client(f"http://127.0.0.1:{server.server_port}", timeout=60.0)
+        finally:  # or a test that fails waits for it forever
+            server.shutdown()
+            thread.join()
     assert len(seen) == 2, "it was sent again"
 
 

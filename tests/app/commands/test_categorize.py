@@ -100,7 +100,7 @@ def meanwhile(url: str, act: Callable[[str], None]) -> threading.Thread:
     def wait_and_act() -> None:
         act(wait_for(lambda: [job["id"] for job in Client(url).jobs()], "a job comes")[0])
 
-    thread = threading.Thread(target=wait_and_act)
+    thread = threading.Thread(target=wait_and_act, daemon=True)  # no job may come in a test that fails
     thread.start()
     return thread
 
