@@ -3,52 +3,25 @@
 import json
 import os
 import time
-import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
 
-from newfound_client.connection import Connection
+from newfound_client.calls import Json
 from newfound_client.errors import JobNotSucceeded, NoAnswer, Refused
 from newfound_client.files import LINE_FORMATS, TABLE_FORMATS, Target, format_of, write
+from newfound_client.review import Review
 from newfound_client.tables import beside_frame
 from newfound_client.uploads import of_file, prepared
 
-Json = dict[str, Any]
-
-# For an answer. An upload may wait a minute for the database before the service refuses it, and a slow machine whose
-# processors compile kernels needs many times what a quiet one does. No answer in ten minutes is none.
-ANSWER_SECONDS = 600.0
 PATIENCE = 120.0  # seconds for which a job is followed while the service does not answer, as when it is restarted
-PAGE = 1_000  # rows
 NOT_FOUND = 404
 ENDED = ("succeeded", "failed", "cancelled")
 
 
-class Client:
+class Client(Review):
     """A Newfound service. Methods raise Refused, with the problem, or NoAnswer."""
-
-    def __init__(self, url: str, timeout: float = ANSWER_SECONDS) -> None:
-        """Raises ValueError for what is no address of a service."""
-        self.connection = Connection(url, timeout)
-
-    def call(self, method: str, path: str, query: Mapping[str, Any] | None = None, **fields: Any) -> Any:
-        """The answer to any request; fields are its JSON body."""
-        if not fields:
-            return self.connection.request(method, path, query)
-        headers = {"Content-Type": "application/json"}
-        return self.connection.request(method, path, query, json.dumps(fields).encode(), headers)
-
-    def pages(self, path: str, rows: str, query: Mapping[str, Any]) -> Iterator[Json]:
-        """All rows of a paged list, which are read page by page as they are used."""
-        cursor = None
-        while True:
-            page = self.connection.request("GET", path, {"limit": PAGE, **query, "cursor": cursor})
-            yield from page[rows]
-            cursor = page["next"]
-            if cursor is None:
-                return
 
     def corpora(self) -> Iterator[Json]:
         """All corpora, newest first."""
@@ -94,18 +67,6 @@ class Client:
         """Queue a job over a corpus; sent again under the same key, it is the same job."""
         facts = {"name": name, "tags": list(tags), "note": note}
         return self.posted("/v1/jobs", {"corpus_id": corpus_id, **facts, **settings}, idempotency_key)
-
-    def posted(self, path: str, body: Json, key: str | None = None) -> Json:
-        """The answer to a request that makes something; sent once more if the connection breaks off."""
-        headers = {"Content-Type": "application/json", "Idempotency-Key": key or uuid.uuid4().hex}
-        content = json.dumps(body).encode()
-        try:
-            answer: Json = self.connection.request("POST", path, None, content, headers)
-        except NoAnswer as error:
-            if not isinstance(getattr(error.__cause__, "reason", error.__cause__), ConnectionError):
-                raise
-            answer = self.connection.request("POST", path, None, content, headers)
-        return answer
 
     def jobs(self, **filters: Any) -> Iterator[Json]:
         """The jobs in short form, newest first; filter by `name`, `tag`, `status`, `corpus_id`."""
@@ -158,9 +119,13 @@ class Client:
             raise JobNotSucceeded(job)
         return job
 
-    def categories(self, job_id: str, n_new: int | None = None) -> Json:
-        """The categories that a job found, and how sure it is of their number; or as many new ones as are wanted."""
-        found: Json = self.call("GET", f"/v1/jobs/{job_id}/categories", {"categories": n_new})
+    def categories(self, job_id: str, n_new: int | None = None, decisions: bool = True) -> Json:
+        """The categories that a job found, and how sure it is of their number; or as many new ones as are wanted.
+
+        With `decisions=False`, without what people have decided.
+        """
+        query = {"categories": n_new, "decisions": decisions}
+        found: Json = self.call("GET", f"/v1/jobs/{job_id}/categories", query)
         return found
 
     def category(self, job_id: str, category: int | str) -> Json:
@@ -177,7 +142,7 @@ class Client:
         """The answers of a job with the documents' texts and fields, in the order of the upload.
 
         Filters are those of docs/api.md: `search`, `sort`, `unsure`, `category`, `min_probability` ...; `categories` is
-        another number of new ones.
+        another number of new ones, and `decisions=False` leaves out what people have decided.
         """
         return self.pages(f"/v1/jobs/{job_id}/documents", "documents", filters)
 
@@ -187,7 +152,8 @@ class Client:
         """Write `documents`, `categories` or `trace` of a job to a path or an open file; returns its bytes.
 
         The format is by the ending of the name: .csv, .xlsx, .ndjson, .jsonl, .parquet. A file appears only when it is
-        complete. Options are those of docs/exports.md. Raises ValueError for a name with another ending.
+        complete. Options are those of docs/exports.md, and `decisions=False`. Raises ValueError for a name with another
+        ending.
         """
         query = {"format": format_of(target, format, TABLE_FORMATS), **options}
         return write(self.connection.pieces("GET", f"/v1/jobs/{job_id}/{what}/export", query), target)

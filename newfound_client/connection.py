@@ -5,7 +5,7 @@ import json
 import urllib.error
 import urllib.request
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -39,12 +39,17 @@ class Connection:
         body: Body | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Any:
-        """The JSON that a request is answered with; None if the answer has no body. Raises Refused, NoAnswer."""
+        """The JSON that a request is answered with; None if the answer has no body. Raises Refused, NoAnswer.
+
+        An answer that has an ETag holds it as `etag`.
+        """
+        with self.opened(method, path, query, body, headers) as response:
+            content, etag = b"".join(pieces_of(response)), response.headers.get("ETag")
         try:
-            content = b"".join(self.pieces(method, path, query, body, headers))
-            return json.loads(content) if content else None
+            answer = json.loads(content) if content else None
         except ValueError as error:
             raise NoAnswer(f"{method} {path} was not answered by a Newfound service at {self.url}") from error
+        return {**answer, "etag": etag} if etag is not None and isinstance(answer, dict) else answer
 
     def pieces(
         self,
@@ -58,14 +63,24 @@ class Connection:
 
         Raises Refused, and NoAnswer, also for an answer that breaks off.
         """
+        with self.opened(method, path, query, body, headers) as response:
+            yield from pieces_of(response)
+
+    @contextmanager
+    def opened(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, Any] | None,
+        body: Body | None,
+        headers: Mapping[str, str] | None,
+    ) -> Iterator[http.client.HTTPResponse]:
+        """Within this context the answer to a request is read. Raises as `pieces` does."""
         address = f"{self.url}{path}{encoded(query or {})}"
         request = urllib.request.Request(address, body, dict(headers or {}), method=method)
         try:
             with self.opener.open(request, timeout=self.timeout) as response:
-                while piece := response.read(PIECE):
-                    yield piece
-                if response.length:  # it says how long it is, and what is missing is otherwise passed over
-                    raise http.client.IncompleteRead(b"", response.length)
+                yield response
         except urllib.error.HTTPError as error:
             raise Refused(error.code, problem_of(error)) from None
         except http.client.IncompleteRead as error:
@@ -73,6 +88,14 @@ class Connection:
         except (OSError, http.client.HTTPException) as error:
             reason = getattr(error, "reason", None) or error
             raise NoAnswer(f"{method} {path} was not answered by {self.url}: {reason}") from error
+
+
+def pieces_of(response: http.client.HTTPResponse) -> Iterator[bytes]:
+    """The bytes of an answer, as they come. Raises IncompleteRead for one that breaks off."""
+    while piece := response.read(PIECE):
+        yield piece
+    if response.length:  # it says how long it is, and what is missing is otherwise passed over
+        raise http.client.IncompleteRead(b"", response.length)
 
 
 class PatientHttp(http.client.HTTPConnection):

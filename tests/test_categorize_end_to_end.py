@@ -169,3 +169,17 @@ def test_a_data_folder_keeps_the_job_which_an_interrupt_cancels(folder: Path, ex
     with started(folder, new) as command:
         printed, told = command.communicate(timeout=PATIENCE)
         assert (command.returncode, "400 answers are in new.csv" in printed) == (0, True), told
+    check_second_week(folder, data, job_id)
+
+
+def check_second_week(folder: Path, data: Path, job_id: str) -> None:
+    """Files that come later are answered together with the earlier ones, by a job that continues the first."""
+    late = "quark gluon collisions of heavy ions"
+    (folder / "week2.csv").write_text(f"Betreff;Inhalt;Kategorie;Schlüssel\n;{late};;late\n", encoding="cp1252")
+    arguments = ["week2.csv", *GERMAN, "--data-folder", data, "--continue", job_id, "--out", "week2.ndjson"]
+    with started(folder, arguments) as command:
+        printed, told = command.communicate(timeout=PATIENCE)
+        assert (command.returncode, "305 answers are in week2.ndjson" in printed) == (0, True), told
+    rows = [json.loads(line) for line in (folder / "week2.ndjson").read_text(encoding="utf-8").splitlines()]
+    assert (len(rows), rows[-1]["text"]) == (305, late)
+    assert asked(data / "newfound.db", "SELECT status FROM jobs WHERE continues IS NOT NULL") == [("succeeded",)]

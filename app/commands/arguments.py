@@ -6,6 +6,7 @@ from pathlib import Path
 DESCRIPTION = """\
 Give each unlabeled document of some files a category, a known one or a new one, and write the answers to a file.
 With --with, no job is run: the documents of a file are categorized by what an earlier job has learned.
+With --continue, the files are added to the documents of an earlier job, and a job continues that one.
 
 Labels are read from the column `label`, texts from `text`. Any file that uploads read will do: CSV, XLSX, JSON,
 NDJSON, Parquet, text files in a ZIP. Without --url a service is started for the time of the job, on this machine.
@@ -22,6 +23,9 @@ examples:
   newfound categorize tickets.csv --out answers.csv --save-model tickets.newfound-model
   newfound categorize new.csv --with tickets.newfound-model --out sorted.csv
   newfound categorize new.csv --with 7d9f2c3e-5a41-4b8e-9c1d-2f6a8b3e4d50 --url http://127.0.0.1:8000 --out sorted.csv
+
+  # the documents of the second week, with what people have decided about the answer of the first
+  newfound categorize week2.csv --continue 7d9f2c3e-5a41-4b8e-9c1d-2f6a8b3e4d50 --url http://127.0.0.1:8000 --out w2.csv
 
 exit codes: 0 done; 1 refused, or the job failed; 2 wrong arguments; 130 interrupted, and the job is cancelled
 """
@@ -44,12 +48,20 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--out", required=True, type=Path, metavar="FILE", help="answers: .csv, .xlsx, .ndjson, .jsonl or .parquet"
     )
-    command.add_argument(
+    earlier = command.add_mutually_exclusive_group()
+    earlier.add_argument(
         "--with",
         dest="frozen",
         metavar="MODEL",
         help="run no job: categorize new documents by the file of a model, or by the id of a job or of a model in the "
         "service; answers are .csv, .ndjson or .jsonl",
+    )
+    earlier.add_argument(
+        "--continue",
+        dest="continued",
+        metavar="JOB",
+        help="add the documents to the corpus of a job of the service, correct those that are there already, and "
+        "continue the job, with what was decided about it",
     )
     command.add_argument(
         "--save-model", type=Path, metavar="FILE", help="keep what the job has learned, for --with; no texts are in it"

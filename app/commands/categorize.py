@@ -11,7 +11,7 @@ from rich.markup import escape
 from app.commands import CommandFailed
 from app.commands.answers_shown import show_answer
 from app.commands.given_service import given_service
-from app.commands.job_of_files import Categorization, check_format, write_answers
+from app.commands.job_of_files import Categorization, Continuation, check_format, write_answers
 from app.commands.new_documents import report_of, show_new, write_new
 from app.commands.usage import check_usage
 from app.processes.supervisor import stop_on_signals
@@ -42,7 +42,8 @@ def run_job(parsed: argparse.Namespace, told: Console) -> Json:
         model = None if parsed.save_model is None else of_model.enter_context(replacing(parsed.save_model))
         client, supervisor = stack.enter_context(given_service(parsed, told))
         check_format(client, parsed.out)
-        report = Categorization(client, supervisor, parsed, told).run()
+        way = Categorization if parsed.continued is None else Continuation
+        report = way(client, supervisor, parsed, told).run()
         if model is not None:
             client.export_model(report["job"]["id"], model)
             of_model.close()  # it is in its place, whatever becomes of the answers

@@ -3,7 +3,9 @@
 import argparse
 import io
 import uuid
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -29,13 +31,15 @@ Json = dict[str, Any]
 class Categorization:
     """A corpus of the files, and a job over it."""
 
+    storing: Mapping[str, Any] = {}  # options of uploads on what becomes of the rows
+
     def __init__(
         self, client: Client, supervisor: Supervisor | None, parsed: argparse.Namespace, told: Console
     ) -> None:  # fmt: skip
         self.client, self.supervisor, self.parsed, self.told = client, supervisor, parsed, told
         self.name = (parsed.name or parsed.files[0].name)[:MAX_NAME]
         self.corpus_id: str | None = None
-        self.submission: Json | None = None  # once it has been sent
+        self.submission: Callable[[], Json] | None = None  # once it has been sent; sent again, it is the same job
 
     def run(self) -> Json:
         """The uploads, the job once it has succeeded, its categories and the number of its answers.
@@ -43,10 +47,11 @@ class Categorization:
         Raises NewfoundError. Whatever ends this early, the job is cancelled, and a corpus without a job deleted.
         """
         try:
-            self.corpus_id = self.client.create_corpus(self.name)["id"]
+            self.corpus_id = self.find_corpus()
             uploads = self.upload(self.corpus_id)
-            job = self.follow(self.submit(self.corpus_id)["id"])
-            answers = self.client.corpus(self.corpus_id)["unlabeled"]
+            job = self.submit(self.corpus_id)
+            answers = self.client.corpus(self.corpus_id)["unlabeled"]  # before others upload to it
+            job = self.follow(job["id"])
             return {
                 "uploads": uploads,
                 "job": job,
@@ -56,6 +61,10 @@ class Categorization:
         except BaseException:
             self.abandon()
             raise
+
+    def find_corpus(self) -> str:
+        """The id of the corpus that the files go to: a new one."""
+        return str(self.client.create_corpus(self.name)["id"])
 
     def upload(self, corpus_id: str) -> dict[str, Json]:
         """Add all files; returns what became of each, by its path."""
@@ -67,7 +76,7 @@ class Categorization:
         ]:
             self.told.print(f"Uploading {escape(str(path))}")
             try:
-                answers[str(path)] = self.client.upload(corpus_id, path, **options)
+                answers[str(path)] = self.client.upload(corpus_id, path, **options, **self.storing)
             except Refused as error:
                 raise refused_file(path, error) from error
             self.warn(path, answers[str(path)])
@@ -81,18 +90,26 @@ class Categorization:
 
     def submit(self, corpus_id: str) -> Json:
         """Queue the job; whether or not its answer comes, it can be found again by its key."""
-        parsed = self.parsed
-        settings = {name: value for name, value in given(parsed, *SETTINGS).items() if value is not None}
-        facts = {"name": self.name, "tags": parsed.tag, "note": parsed.note}
-        self.submission = {**facts, **settings, "discover": parsed.discover, "idempotency_key": uuid.uuid4().hex}
+        self.submission = self.submission_over(corpus_id)
         try:
-            job = self.client.submit(corpus_id, **self.submission)
+            job = self.submission()
         except Refused as error:
             self.submission = None
             raise CommandFailed(in_options(str(error))) from error
         for warning in job["warnings"]:
             say(f"warning: {warning}")
         return job
+
+    def submission_over(self, corpus_id: str) -> Callable[[], Json]:
+        """What queues the job, under a key of its own."""
+        settings = {name: value for name, value in given(self.parsed, *SETTINGS).items() if value is not None}
+        settings["discover"] = self.parsed.discover
+        return partial(self.client.submit, corpus_id, **self.facts(), **settings)
+
+    def facts(self) -> Json:
+        """What the job is called, and a new key."""
+        parsed = self.parsed
+        return {"name": self.name, "tags": parsed.tag, "note": parsed.note, "idempotency_key": uuid.uuid4().hex}
 
     def follow(self, job_id: str) -> Json:
         """The job once it has succeeded; a bar shows how far it is."""
@@ -106,18 +123,43 @@ class Categorization:
         return job
 
     def abandon(self) -> None:
-        """Leave nothing behind in a service that goes on: neither a live job nor a corpus without one."""
+        """Leave nothing behind in a service that continues: neither a live job nor a corpus without one."""
         is_temporary = self.supervisor is not None and self.parsed.data_folder is None
         if self.corpus_id is None or is_temporary:
             return
         self.client.connection.timeout = ABANDON_SECONDS
         with suppress(NewfoundError):
             if self.submission is None:
-                self.client.delete_corpus(self.corpus_id)
+                self.abandon_corpus(self.corpus_id)
             else:
-                job = self.client.submit(self.corpus_id, **self.submission)
+                job = self.submission()
                 self.client.cancel(job["id"])
                 say(f"job {job['id']} is cancelled")
+
+    def abandon_corpus(self, corpus_id: str) -> None:
+        """Leave no corpus without a job behind."""
+        self.client.delete_corpus(corpus_id)
+
+
+class Continuation(Categorization):
+    """Files that are added to the corpus of a job, and a job that continues that one."""
+
+    storing: Mapping[str, Any] = {"on_conflict": "replace"}  # a document that comes again is a correction
+
+    def find_corpus(self) -> str:
+        """The id of the job's corpus. Raises CommandFailed, before anything is uploaded, while it has no results."""
+        source = self.client.job(self.parsed.continued)
+        if source["status"] != "succeeded":
+            raise CommandFailed(f"job {source['id']} is {source['status']}; only a succeeded job can be continued")
+        return str(source["corpus_id"])
+
+    def submission_over(self, corpus_id: str) -> Callable[[], Json]:
+        """What queues the job that continues, under a key of its own."""
+        return partial(self.client.continue_job, self.parsed.continued, sweeps=self.parsed.sweeps, **self.facts())
+
+    def abandon_corpus(self, corpus_id: str) -> None:
+        """Leave the corpus, which is that of another job, and say so."""
+        say(f"what has been uploaded so far stays in corpus {corpus_id}")
 
 
 def check_format(client: Client, out: Path) -> None:

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from uuid import UUID
 
@@ -10,12 +11,15 @@ from newfound_client.files import LINE_FORMATS, TABLE_FORMATS
 
 # Of a job: with --with there is none to begin.
 OF_A_JOB = ("no_labels", "save_model", "model", "seed", "sweeps", "chains", "discover", "name", "tag", "note")
+OF_A_NEW_JOB = ("model", "seed", "chains", "discover")  # a job that continues another has them from there
 
 
 def check_usage(parsed: argparse.Namespace) -> None:
     """Refuse wrong arguments: ends the command with its usage and exit code 2."""
     if parsed.frozen is not None:
         check_new_documents(parsed)
+    elif parsed.continued is not None:
+        check_continued(parsed)
     check_out(parsed, "--out", parsed.out)
     formats = TABLE_FORMATS if parsed.frozen is None else LINE_FORMATS
     if parsed.out.suffix.lower() not in formats:
@@ -45,17 +49,36 @@ def check_out(parsed: argparse.Namespace, option: str, path: Path) -> None:
 
 def check_new_documents(parsed: argparse.Namespace) -> None:
     """Refuse what goes with a job alone, and a model that is nowhere."""
-    for name in OF_A_JOB:
-        if getattr(parsed, name):
-            parsed.refuse_usage(f"--{name.replace('_', '-')}: with --with no job is run")
+    refuse_given(parsed, OF_A_JOB, "with --with no job is run")
     if len(parsed.files) > 1:
         parsed.refuse_usage("--with: one FILE at a time")
     if is_file(parsed.frozen):
         return
     if not is_id(parsed.frozen):
         parsed.refuse_usage(f"--with {parsed.frozen}: neither a file nor the id of a job or of a model")
+    check_service(parsed, f"--with {parsed.frozen}")
+
+
+def check_continued(parsed: argparse.Namespace) -> None:
+    """Refuse what only a new job has, and a job that is nowhere."""
+    refuse_given(parsed, OF_A_NEW_JOB, "with --continue it is that of the job")
+    if not is_id(parsed.continued):
+        parsed.refuse_usage(f"--continue {parsed.continued}: not the id of a job")
+    check_service(parsed, f"--continue {parsed.continued}")
+
+
+def refuse_given(parsed: argparse.Namespace, names: Sequence[str], reason: str) -> None:
+    """Refuse options if one of them is given, be it as 0 or as an empty text."""
+    for name in names:
+        value = getattr(parsed, name)
+        if value is not None and value is not False and value != []:
+            parsed.refuse_usage(f"--{name.replace('_', '-')}: {reason}")
+
+
+def check_service(parsed: argparse.Namespace, option: str) -> None:
+    """Refuse an id unless it is said which service has what it means."""
     if parsed.url is None and parsed.data_folder is None:
-        parsed.refuse_usage(f"--with {parsed.frozen}: say with --url or --data-folder which service has it")
+        parsed.refuse_usage(f"{option}: say with --url or --data-folder which service has it")
 
 
 def is_file(frozen: str | None) -> bool:

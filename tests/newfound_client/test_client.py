@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
+import newfound_client.calls
 import newfound_client.client
 from app.core.db import Database
 from app.core.tables import Job
@@ -96,7 +97,7 @@ def test_a_job_is_submitted_once_under_its_key_named_found_and_deleted(client: C
 def test_answers_come_with_their_texts_over_any_number_of_pages(
     client: Client, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(newfound_client.client, "PAGE", 2)
+    monkeypatch.setattr(newfound_client.calls, "PAGE", 2)
     job_id, _ = rows.submit(database)
     rows.add_encoding(database, job_id)
     rows.add_results(database, job_id)
@@ -159,9 +160,11 @@ def answering(*answers: tuple[int, bytes]) -> Iterator[str]:
     with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:  # or a test that fails waits for it forever
+            server.shutdown()
+            thread.join()
 
 
 def test_an_answer_of_something_else_says_what_it_was() -> None:

@@ -134,6 +134,7 @@ def test_wrong_arguments_end_with_2(new: Path, capsys: pytest.CaptureFixture[str
         ([new, *out, "--with", id_], "say with --url or --data-folder which service has it"),
         ([new, new, *out, "--with", model], "--with: one FILE at a time"),
         ([new, *out, "--with", model, "--sweeps", "3"], "--sweeps: with --with no job is run"),
+        ([new, *out, "--with", model, "--seed", "0"], "--seed: with --with no job is run"),
         ([new, *out, "--with", model, "--tag", "a"], "--tag: with --with no job is run"),
         ([new, *out, "--with", model, "--no-labels", new], "--no-labels: with --with no job is run"),
         ([new, *out, "--with", model, "--save-model", model], "--save-model: with --with no job is run"),
