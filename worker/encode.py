@@ -10,8 +10,7 @@ from sqlalchemy.orm import Session
 
 from app.core.errors import no_word_left
 from sampler import text
-from sampler.copies import Texts, find_copies
-from sampler.corpus import UNLABELED
+from sampler.copies import find_copies
 from worker import encodings, store
 from worker.corpus_file import CorpusFileError
 from worker.encodings import Draft
@@ -27,13 +26,18 @@ def encode(leg: Leg) -> list[int]:
         is_there = encodings.find(session, leg.job) is not None
     if not is_there:
         store_encoding(leg)
-    check_usable(leg, load_corpus(leg).texts)
+    check_usable(leg, load_corpus(leg))
     return leg.end(lambda session: encodings.point_to(session, leg.job))
 
 
-def check_usable(leg: Leg, texts: Texts) -> None:
-    """Raise NothingToCategorize, with what to do, if no unlabeled document keeps a word: no answer could be given."""
-    if not bool(((texts.labels == UNLABELED) & (texts.corpus.lengths[texts.text_of] > 0)).any()):
+def check_usable(leg: Leg, stored: Stored) -> None:
+    """Raise NothingToCategorize, with what to do, if no unlabeled document keeps a word: no answer could be given.
+
+    Those that somebody decided about are answered with that.
+    """
+    with leg.database.readers.begin() as session:
+        is_asked = store.clamped(session, leg.job, stored).is_free
+    if not bool((is_asked & (stored.texts.corpus.lengths[stored.texts.text_of] > 0)).any()):
         options = store.text_options(leg.job)
         raise no_word_left(leg.job.corpus_id, options.min_document_frequency, options.min_word_length)
 

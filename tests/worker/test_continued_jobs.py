@@ -203,6 +203,25 @@ def outcome(database: Database, job_id: str) -> Any:
     return found, sorted(tuple(row) for row in ids)
 
 
+def test_a_job_all_of_whose_documents_were_decided_about_answers_with_that(
+    client: TestClient, database: Database, settings: Settings, woken: list[int], source: str
+) -> None:
+    found = answers(client, source)
+    fruit, others = ([key for key in found if key.startswith("fruit") == is_fruit] for is_fruit in (True, False))
+    decide(
+        client,
+        source,
+        {"kind": "pin", "documents": fruit, "category": "fruit"},
+        {"kind": "pin", "documents": others, "new_category": "no fruit"},
+    )
+    job_id = continued(client, database, settings, woken, source)
+    assert {key: each["name"] for key, each in answers(client, job_id).items()} == {
+        key: "fruit" if key in fruit else "no fruit" for key in found
+    }
+    woken.clear()
+    assert answers(client, continued(client, database, settings, woken, job_id)) == answers(client, job_id)
+
+
 def test_a_source_is_neither_deleted_nor_extended_while_it_is_continued(
     client: TestClient, database: Database, settings: Settings, woken: list[int], source: str
 ) -> None:
