@@ -8,6 +8,7 @@ import numpy as np
 from sqlalchemy import ColumnElement, delete, func, insert, select, tuple_, update
 from sqlalchemy.orm import Session
 
+from app.core.decisions import SET_ASIDE
 from app.core.runs import change
 from app.core.tables import Answer, Audit, Category, Draw, Job, Summary, Topic, TreeNode
 from sampler.answers.consensus import Consensus, consensus_of_documents
@@ -22,7 +23,6 @@ Result = Answer | Audit | Category | Summary | Topic | TreeNode
 RESULTS: tuple[type[Result], ...] = (Answer, Audit, Category, Summary, Topic, TreeNode)
 CLEARED_AT_ONCE = 2_000  # rows a transaction: while it lasts, no other can write to SQLite
 NO_WORD = "no word is left after the text options"
-SET_ASIDE = "somebody decided that it is of none of the categories"
 
 
 def posteriors(session: Session, job: Job) -> dict[str, dict[str, int]]:

@@ -1,15 +1,14 @@
 """Short ids of categories: the same for a known one in all jobs, and kept by new ones from job to job."""
 
-import hashlib
 from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
+from app.core.short_ids import LONGEST, PREFIX, digest
 from sampler.answers.pooling import SIMILAR, overlap
 from sampler.corpus import NO_CATEGORY, Array
 
-SYMBOLS = "0123456789abcdefghjkmnpqrstvwxyz"  # of Crockford's base 32, which has no i, l, o and u
-PREFIX, SHORTEST, LONGEST = "c-", 6, 18
+SHORTEST = 6  # symbols
 
 
 def of_categories(
@@ -39,12 +38,6 @@ def shortest_free(symbols: str, taken: set[str]) -> str:
     """The id of the fewest symbols, SHORTEST or more, that is not taken: longer ones where two ids would be equal."""
     ids = (PREFIX + symbols[:length] for length in range(SHORTEST, LONGEST + 1))
     return next((each for each in ids if each not in taken), PREFIX + symbols[:LONGEST])
-
-
-def digest(*parts: str) -> str:
-    """LONGEST symbols of the SHA-256 of some texts."""
-    number = int.from_bytes(hashlib.sha256("\0".join(parts).encode()).digest(), "big")
-    return "".join(SYMBOLS[number >> (256 - 5 * (place + 1)) & 31] for place in range(LONGEST))
 
 
 def paired(before: Array, now: Array, ids: Mapping[int, str | None], n_known: int = 0) -> dict[int, str]:

@@ -11,6 +11,8 @@ from sqlalchemy.orm import Session
 
 from app.core.tables import DecidedDocument, Decision
 
+SET_ASIDE = "somebody decided that it is of none of the categories"  # why a document has no category
+
 
 class DecisionKind(StrEnum):
     """What can be decided."""

@@ -9,8 +9,9 @@ from sqlalchemy.orm import Session
 
 from app.core.tables import Category, Job
 from app.review.cuts import find_cut
-from app.review.decided import count, read_decided
+from app.review.decided import read_decided
 from app.review.shown import Own, Shown
+from app.review.sizes import count
 from app.schemas.common import MAX_INTEGER
 
 

@@ -8,7 +8,8 @@ from sqlalchemy.orm import Session, aliased
 
 from app.core.certainty import UNSURE
 from app.core.tables import Answer, Category, Job
-from app.review.decided import read_decided, rows_of_moved
+from app.review.decided import read_decided
+from app.review.sizes import rows_of_moved
 
 
 class Benefit(NamedTuple):

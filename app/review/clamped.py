@@ -17,7 +17,8 @@ from sqlalchemy.orm import Session, aliased
 from app.core.certainty import UNSURE
 from app.core.decisions import DecisionKind, decisions_of, in_force, n_decisions
 from app.core.tables import FOREVER, Answer, Category, ClampedLabel, Decision, Document, Job, Summary
-from app.review.decided import Decided, Place, id_of, listed, read_decided
+from app.review.decided import Decided, listed, read_decided
+from app.review.outcome import Place, id_of
 
 USUAL_RATE = 0.4  # of labels, where the job has learned none
 FEWEST = 20  # labels of a category that somebody decided about, if it has so many documents that are not unsure

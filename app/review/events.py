@@ -1,12 +1,12 @@
 """Decisions on their way in: what they speak of is looked up, and what does not apply is refused. All, or none."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from app.core import short_ids
 from app.core.decisions import decided_documents, decisions_of, in_force, undone
 from app.core.errors import (
     AnswerChanged,
@@ -17,13 +17,13 @@ from app.core.errors import (
 )
 from app.core.tables import Audit, Category, DecidedDocument, Decision, Document, Job, is_part_of
 from app.review.cuts import read_tree
-from app.review.decided import Decided, Idle, id_of
+from app.review.decided import Decided
+from app.review.outcome import Idle, id_of
 from app.schemas.decisions import AcceptIn, DecisionIn, MergeIn, NoneIn, PinIn, SplitIn, UndoIn
 
 MAX_DECISIONS = 10_000  # about a job
 MAX_DECIDED = 20_000  # documents of a job that somebody decided about
 KEYS_AT_ONCE = 1_000  # that a statement names
-SYMBOLS = "0123456789abcdefghjkmnpqrstvwxyz"  # as those of the other short ids
 LENGTH = 9  # of the ids of categories that people make
 
 
@@ -167,12 +167,8 @@ def check_undo(session: Session, job: Job, number: int) -> int:
 
 def new_ids(job: Job, number: int, n: int) -> list[str]:
     """The ids of the categories that a decision makes."""
-    found = []
-    for place in range(n):
-        digest = hashlib.sha256(f"decided\0{job.id}\0{number}\0{place}".encode()).digest()
-        bits = int.from_bytes(digest, "big")
-        found.append("c-" + "".join(SYMBOLS[bits >> (5 * symbol) & 31] for symbol in range(LENGTH)))
-    return found
+    digests = (short_ids.digest("decided", job.id, str(number), str(place)) for place in range(n))
+    return [short_ids.PREFIX + symbols[:LENGTH] for symbols in digests]
 
 
 def find_documents(session: Session, job: Job, keys: Sequence[str], where: str) -> list[int]:
