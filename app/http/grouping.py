@@ -12,6 +12,7 @@ from app.core.errors import MalformedRequest
 from app.core.tables import Answer, Category, Document, Job, is_part_of
 from app.http.document_filters import field_text
 from app.http.periods import DAYS, MAX_DATE, MILLISECONDS_A_DAY, SECONDS_A_DAY, period_of
+from app.review.shown import Shown
 from app.schemas.groups import GroupCategory, GroupOut, Period
 
 MAX_VALUES = 100  # of a field that are told apart
@@ -31,24 +32,24 @@ class Cell(NamedTuple):
 
 
 def count_groups(
-    session: Session, job: Job, categories: Sequence[Category], by: str, period: Period, *, labeled: bool
-) -> list[GroupOut]:
+    session: Session, job: Job, shown: Shown, by: str, period: Period, *, labeled: bool
+) -> list[GroupOut]:  # fmt: skip
     """The categories of a job's documents by a field, or by the period in it. Raises MalformedRequest.
 
     Labeled documents, if they count, are of the category that their label names.
     """
     text = field_text(by)
     if period == "none":
-        cells = value_cells(session, documents(job, func.substr(text, 1, MAX_VALUE), labeled=labeled))
+        cells = value_cells(session, documents(job, shown, func.substr(text, 1, MAX_VALUE), labeled=labeled))
         is_found = any(cell.kind == "value" for cell in cells)
     else:
-        cells = period_cells(session, documents(job, shortened_date(text), labeled=labeled), period)
+        cells = period_cells(session, documents(job, shown, shortened_date(text), labeled=labeled), period)
         is_found = any(cell.kind != "missing" for cell in cells)
     if not is_found:
         raise MalformedRequest(no_such_field(session, job, by))
     if period != "none":
         check_periods(cells, by, period)
-    return groups(cells, {category.category: category for category in categories}, by_size=period == "none")
+    return groups(cells, {category.category: category for category in shown.categories}, by_size=period == "none")
 
 
 def shortened_date(text: ColumnElement[str]) -> ColumnElement[str]:
@@ -63,11 +64,14 @@ def shortened_date(text: ColumnElement[str]) -> ColumnElement[str]:
     )
 
 
-def documents(job: Job, value: ColumnElement[str], *, labeled: bool) -> Select[Any]:
-    """How many documents have each value and category."""
+def documents(job: Job, shown: Shown, value: ColumnElement[str], *, labeled: bool) -> Select[Any]:
+    """How many documents have each value and category.
+
+    A label names a category as the corpus has it: that counts in what has all documents of that one now.
+    """
     of_job = (Answer.job_id == job.id, Answer.edition == job.edition)
     rows: Any = (
-        select(value.label("value"), Answer.category.label("category"))
+        select(value.label("value"), shown.column().label("category"))
         .join(Document, Document.id == Answer.document_id)
         .where(*of_job)
     )
@@ -78,8 +82,10 @@ def documents(job: Job, value: ColumnElement[str], *, labeled: bool) -> Select[A
             Category.known.is_(True),
             Category.name == Document.label,
         )
+        now = {category.category: shown.other(category.category) for category in shown.own if category.known}
+        whens = [(Category.category == own, row.category) for own, row in now.items() if row is not None]
         of_labeled = (
-            select(value.label("value"), Category.category)
+            select(value.label("value"), case(*whens, else_=None) if whens else Category.category)
             .join(Category, named)
             .where(Document.corpus_id == job.corpus_id, is_part_of(job.corpus_version))
         )

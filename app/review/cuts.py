@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, and_, false, or_, select
+from sqlalchemy import ColumnElement, and_, case, false, or_, select
 from sqlalchemy.orm import Session
 
 from app.core.category_names import with_words
@@ -160,6 +160,10 @@ class Cut:
     def known_origins(self) -> list[int]:
         """The known ones stay."""
         return [group.category.category for group in self.groups if group.category.known]
+
+    def column(self) -> ColumnElement[int | None]:
+        """The index of the group that a document is of."""
+        return case(*((of_groups([group]), group.category.category) for group in self.groups), else_=None)
 
     def told(self) -> CutOut:
         """What the cut loses, as HTTP reports it."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, bindparam, false, not_, or_
+from sqlalchemy import ColumnElement, bindparam, case, false, not_, or_
 from sqlalchemy.orm import Session
 
 from app.core.decisions import SET_ASIDE, decided_documents, decisions_of, in_force
@@ -98,42 +98,46 @@ class Decided(Outcome):
         """Whether the category of an answer was not dissolved."""
         return all(row is not None for place, row in self.places_of[answer.category] if place.has(answer))
 
+    def column(self) -> ColumnElement[int | None]:
+        """What a person said of a document; else the category of its answer, as decisions have left it."""
+        said: dict[int | None, list[int]] = defaultdict(list)
+        for document_id in self.counting_documents:
+            shown = self.said_of(self.moved[document_id])
+            said[None if shown is None else shown.category].append(document_id)
+        found: list[tuple[ColumnElement[bool], Any]] = [(is_one_of(ids), index) for index, ids in said.items()]
+        homes = {category: self.home(category) for category in self.places_of}
+        for category, places in self.places_of.items():
+            found += [(place.condition(), row.category) for place, row in places if row is not None]
+            gone = [place.condition() for place, row in places if row is None]
+            if gone:
+                second = [(Answer.runner_up == other, row.category) for other, row in homes.items() if row is not None]
+                found.append((or_(*gone), case(*second, else_=None) if second else None))
+            if len(places) > 1 and (home := homes[category]) is not None:
+                found.append((Answer.category == category, home.category))  # documents that are in no leaf
+        return case(*found, else_=None)
+
     def among(self, wanted: set[int | None] | None) -> tuple[Conditions, Conditions]:
-        """Documents that somebody decided about come beside those that an index finds."""
+        """An index finds the documents of a category that is a part of one of the answer's, if no document is moved."""
         if wanted is None:
             return [], []
-        rows = [row for row in self.categories if row.category in wanted]
-        ids = {id_of(row) for row in rows}
+        ids = {id_of(row) for row in self.categories if row.category in wanted}
         places = [place for place, id_ in self.places if self.resolve(id_) in ids]
-        gone = [place for place, id_ in self.places if self.resolve(id_) is None]
-        homes = {category: self.home(category) for category in self.places_of}
-        if not self.moved and not gone and None not in wanted and len(places) == 1:
+        is_any_gone = any(self.resolve(id_) is None for _, id_ in self.places)
+        if not self.moved and not is_any_gone and None not in wanted and len(places) == 1:
             [place] = places
             return [Answer.category == place.category], [] if place.leaves is None else [place.condition()]
-        found = [place.condition() for place in places]
-        mine = [category for category, row in homes.items() if row is not None and id_of(row) in ids]
-        found += [and_(place.condition(), Answer.runner_up.in_(mine)) for place in gone if mine]
-        if None in wanted:
-            found.append(Answer.category.is_(None))
-            live = [category for category, row in homes.items() if row is not None]
-            found += [
-                and_(place.condition(), or_(Answer.runner_up.is_(None), Answer.runner_up.not_in(live)))
-                for place in gone
-            ]
-        inside = [each for each, row in self.moved.items() if self.is_moved_into(row, ids, has_none=None in wanted)]
-        return [], [or_(and_(or_(false(), *found), *self.undecided()), is_one_of(inside))]
+        shown = self.column()
+        is_none = [shown.is_(None)] if None in wanted else []
+        return [], [or_(shown.in_([index for index in wanted if index is not None]), *is_none)]
 
-    def is_moved_into(self, row: DecidedDocument, ids: set[str], *, has_none: bool) -> bool:
-        """Whether a person said a document to be of one of some categories, or of none."""
-        if row.category is None:
-            return has_none
-        shown = self.said_of(row)
-        return shown is not None and id_of(shown) in ids
+    @cached_property
+    def counting_documents(self) -> list[int]:
+        """The documents that somebody decided about, but for those whose category was dissolved since."""
+        return [each for each, row in self.moved.items() if row.category is None or self.said_of(row) is not None]
 
     def undecided(self) -> Conditions:
         """The condition that nobody has decided about a document, or that what was said is there no more."""
-        counting = [each for each, row in self.moved.items() if row.category is None or self.said_of(row) is not None]
-        return [not_(is_one_of(counting))] if counting else []
+        return [not_(is_one_of(self.counting_documents))] if self.counting_documents else []
 
     def known_origins(self) -> list[int]:
         """The answer's categories all of whose documents are of a known one."""

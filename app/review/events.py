@@ -1,9 +1,9 @@
 """Decisions on their way in: what they speak of is looked up, and what does not apply is refused. All, or none."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import select
+from sqlalchemy import and_, select
 from sqlalchemy.orm import Session
 
 from app.core import short_ids
@@ -15,7 +15,7 @@ from app.core.errors import (
     MalformedRequest,
     ResultsNotReady,
 )
-from app.core.tables import Audit, Category, DecidedDocument, Decision, Document, Job, is_part_of
+from app.core.tables import Answer, Audit, Category, DecidedDocument, Decision, Document, Job, is_part_of
 from app.review.cuts import read_tree
 from app.review.decided import Decided
 from app.review.outcome import Idle, id_of
@@ -117,7 +117,9 @@ def draft_of(session: Session, job: Job, decided: Decided, asked: DecisionIn, nu
     elif isinstance(asked, SplitIn):
         body["new"] = new_ids(job, number, (asked.into or 2) - 1)
         if asked.documents is not None:
-            of_document = dict.fromkeys(find_documents(session, job, asked.documents, where), body["new"][0])
+            documents = find_documents(session, job, asked.documents, where)
+            check_within(session, job, decided, documents, body["category"])
+            of_document = dict.fromkeys(documents, body["new"][0])
     elif isinstance(asked, PinIn):
         if asked.new_category is not None:
             body |= {"new": new_ids(job, number, 1), "name": asked.new_category}
@@ -186,6 +188,26 @@ def find_documents(session: Session, job: Job, keys: Sequence[str], where: str) 
             f"the body cannot be used: {reason}", [{"where": f"{where}.documents", "reason": reason}]
         )
     return [found[key] for key in unique]
+
+
+def check_within(session: Session, job: Job, decided: Decided, documents: Sequence[int], id_: str) -> None:
+    """Raise DecisionRefused unless some documents are of a category."""
+    category = decided.groups[id_].row
+    for document_id, key, label, answer in documents_of(session, job, documents):
+        shown = decided.of_document(document_id, answer)
+        if shown is not category and (label is None or shown is not None or label != category.name):
+            of = "no category" if shown is None else f"the category {shown.name!r}"
+            raise DecisionRefused(f"this cannot be decided: the document {key!r} is of {of}; pin it instead")
+
+
+def documents_of(session: Session, job: Job, ids: Sequence[int]) -> Iterator[tuple[int, str, str | None, Any]]:
+    """Some documents, each with its key, its label and its answer."""
+    of_job = and_(Answer.document_id == Document.id, Answer.job_id == job.id, Answer.edition == job.edition)
+    columns = (Document.id, Document.key, Document.label, Answer.category, Answer.leaf, Answer.runner_up)
+    for first in range(0, len(ids), KEYS_AT_ONCE):
+        some = Document.id.in_(ids[first : first + KEYS_AT_ONCE])
+        for row in session.execute(select(*columns).outerjoin(Answer, of_job).where(some).order_by(Document.id)):
+            yield row.id, row.key, row.label, row
 
 
 def suggested(session: Session, job: Job, decided: Decided, document_ids: Sequence[int]) -> dict[int, str | None]:

@@ -143,6 +143,7 @@ class Outcome:
             words.update({word["word"]: word["documents"] for word in group.row.top_words})
         most = words.most_common(len(into.row.top_words) or None)
         into.row.top_words = [{"word": word, "documents": documents} for word, documents in most]
+        into.row.known = any(group.row.known for group in different)
         into.origin = sorted({*into.origin, *(origin for group in others for origin in group.origin)})
         into.row.portrait = into.row.stability = into.row.topics = None
         for group in others:

@@ -45,6 +45,9 @@ class Shown(Protocol):
     def said(self, document_id: int, answer: Any) -> Said | None:
         """What is said of a document instead of what its answer says; None for all that the answer says."""
 
+    def column(self) -> ColumnElement[int | None]:
+        """The index of a document's category, in SQL, of its row of `answers`."""
+
     def among(self, wanted: set[int | None] | None) -> tuple[Conditions, Conditions]:
         """The condition that a document is of one of some categories: what an index knows, and what it does not.
 
@@ -89,6 +92,10 @@ class Own:
     def said(self, document_id: int, answer: Any) -> Said | None:
         """Nothing else."""
         return None
+
+    def column(self) -> ColumnElement[int | None]:
+        """That of the answer."""
+        return Answer.category.expression
 
     def among(self, wanted: set[int | None] | None) -> tuple[Conditions, Conditions]:
         """With several, an index has answers in another order than a list: it would sort all of them for each page."""

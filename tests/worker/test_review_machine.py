@@ -103,9 +103,12 @@ class Review(RuleBasedStateMachine):
 
     @rule(number=ANY, document=ANY)
     def split_by_documents(self, number: int, document: int) -> None:
-        """Make a category of documents."""
-        documents = [self.unlabeled(document), self.unlabeled(document + 7)]
-        self.decide({"kind": "split", "category": self.some(number)["id"], "documents": documents})
+        """Make a category of some of its documents."""
+        category = self.some(number)
+        of_it = sorted(self.documents(f"&category={category['category']}"))
+        if of_it:
+            documents = [of_it[document % len(of_it)], of_it[-1]]
+            self.decide({"kind": "split", "category": category["id"], "documents": documents})
 
     @rule(number=ANY)
     def promote(self, number: int) -> None:

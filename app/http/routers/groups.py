@@ -10,7 +10,8 @@ from app.core.errors import JobNotFound, MalformedRequest, ResultsNotReady
 from app.http.dependencies import JobId, Readers, problems
 from app.http.grouping import count_groups
 from app.http.long_answers import written
-from app.http.routers.results import categories_of, find_concluded_job
+from app.http.routers.results import find_concluded_job
+from app.http.shown import Wanted
 from app.schemas.groups import GroupsOut, Period
 
 router = APIRouter(prefix="/v1/jobs/{job_id}", tags=["results"])
@@ -40,6 +41,7 @@ def get_groups(
     labeled: Annotated[
         bool, Query(description="Count labeled documents, too, in the categories that their labels name.")
     ] = False,
+    decisions: Annotated[bool, Query(description="With what people have decided, which `false` leaves out.")] = True,
     format: Annotated[
         Literal["json", "csv"], Query(description="`csv`: a row for each category of each group.")
     ] = "json",
@@ -54,7 +56,8 @@ def get_groups(
         raise MalformedRequest(f"the query cannot be used: {reason}", [{"where": "query.by", "reason": reason}])
     with readers.begin() as session:
         job = find_concluded_job(session, job_id)
-        found = count_groups(session, job, categories_of(session, job), by, period, labeled=labeled)
+        shown = Wanted(None, decisions).show(session, job)
+        found = count_groups(session, job, shown, by, period, labeled=labeled)
     told = GroupsOut(by=by, period=period, documents=sum(group.documents for group in found), groups=found)
     return Response(as_csv(told), media_type="text/csv") if format == "csv" else written(told)
 

@@ -227,3 +227,23 @@ def test_later_corrections_do_not_change_the_groups_of_a_job(client: TestClient,
     client.patch(f"{made.corpus}/documents/d7", json={"fields": {"year": 1900}, "label": "optics"})
     client.delete(f"{made.corpus}/documents/d2")
     assert groups(client, made, by="year", labeled=True) == before
+
+
+def test_groups_count_what_the_list_of_documents_shows_with_decisions(client: TestClient, made: Made) -> None:
+    keys = [each.key for each in GIVEN if each.label is None]
+    decisions = [
+        {"kind": "dissolve", "category": "new 2"},
+        {"kind": "merge", "categories": ["new 1", "optics"], "into": "new 1", "name": "light"},
+        {"kind": "pin", "documents": keys[:40], "category": "astronomy"},
+        {"kind": "none", "documents": keys[30:50]},
+    ]
+    assert client.post(f"{made.job}/decisions", json={"decisions": decisions}).status_code == 201
+    listed = client.get(f"{made.job}/documents?limit=1000").json()["documents"]
+    expected = Counter((written(each["fields"]["year"]), each["name"]) for each in listed if "year" in each["fields"])
+    found: Counter[tuple[str, str | None]] = Counter()
+    for group in groups(client, made, by="year")["groups"]:
+        if group["kind"] == "value":
+            found += Counter({(group["value"], each["name"]): each["documents"] for each in group["categories"]})
+            found[group["value"], None] += group["without_category"]
+    assert found == expected
+    assert told(groups(client, made, by="year", decisions=False)), "as it was computed"

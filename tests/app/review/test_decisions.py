@@ -98,6 +98,13 @@ def test_a_merge_with_a_known_category_leaves_the_known_one(client: TestClient, 
     check_filters(client, job)
 
 
+def test_a_category_that_a_known_one_is_merged_into_is_known(client: TestClient, job: str) -> None:
+    made(client, job, {"kind": "merge", "categories": ["astronomy", PLASMA], "into": PLASMA, "name": "stars"})
+    assert sizes_of(client, job) == {"optics": (0, 0), "stars": (6, 1), "new 2: enzyme": (2, 0)}
+    assert [each["known"] for each in client.get(f"{job}/categories").json()["categories"]] == [True, True, False]
+    check_filters(client, job)
+
+
 def test_a_split_by_the_draws_leaves_the_largest_part_where_it_was(client: TestClient, job: str) -> None:
     [told] = made(client, job, {"kind": "split", "category": PLASMA, "into": 2})
     assert len(told["new"]) == 1
@@ -231,6 +238,8 @@ def test_what_another_decision_builds_on_is_not_undone_before_it(client: TestCli
         ({"kind": "merge", "categories": [PLASMA, PLASMA]}, 409, "there is nothing to merge"),
         ({"kind": "split", "category": "optics", "into": 2}, 409, "name documents instead"),
         ({"kind": "split", "category": PLASMA, "into": 3}, 409, "the draws have not 3 parts"),
+        ({"kind": "split", "category": PLASMA, "documents": ["e0"]}, 409, "is of the category 'new 2: enzyme'; pin it"),
+        ({"kind": "split", "category": PLASMA, "documents": ["blank"]}, 409, "is of no category; pin it instead"),
         ({"kind": "split", "category": PLASMA}, 422, "give either `documents` or `into`"),
         ({"kind": "pin", "documents": ["p0", "nobody"], "category": PLASMA}, 422, "no document 'nobody'"),
         ({"kind": "pin", "documents": ["p0"]}, 422, "give either `category` or `new_category`"),
