@@ -8,7 +8,7 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from app.core import kinds
-from app.core.tables import CalibrationStep, Job
+from app.core.tables import ATOMS_OF_JOB, CalibrationStep, Job
 from sampler.answers import consensus
 from sampler.answers.consensus import Consensus
 from sampler.answers.diagnostics import MIN_DRAWS, effective_size, r_hat
@@ -317,7 +317,7 @@ def atom_key(job: Job, words_digest: str) -> dict[str, Any]:
     """
     options = {**calibrated_hyperparameters(job).atom_options(), "seed": job.settings["seed"]}
     if job.continues is not None:
-        options["of_job"] = job.id
+        options[ATOMS_OF_JOB] = job.id
     return {"corpus_id": job.corpus_id, "words_digest": words_digest, "options": store.canonical(options)}
 
 

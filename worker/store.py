@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from app.core.category_names import names_of_new
 from app.core.kinds import UnitKind
-from app.core.tables import Checkpoint, ClampedLabel, Document, Draw, Job, Unit, is_part_of
+from app.core.tables import ENCODING_OF_JOB, Checkpoint, ClampedLabel, Document, Draw, Job, Unit, is_part_of
 from sampler.copies import Texts
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.text import AUTO_LANGUAGE, STOP_WORD_LANGUAGES, TextOptions, stop_list
@@ -84,7 +84,7 @@ def text_options(job: Job) -> TextOptions:
 def encoding_options(job: Job) -> str:
     """What the encoding that the job needs is found by: its text options, and whose labels were decided for it."""
     is_clamped = job.continued is not None and job.continued["clamped"]
-    return canonical({**job.settings["text"], **({"labels_of_job": job.id} if is_clamped else {})})
+    return canonical({**job.settings["text"], **({ENCODING_OF_JOB: job.id} if is_clamped else {})})
 
 
 def canonical(options: Mapping[str, Any]) -> str:

@@ -186,6 +186,15 @@ class EncodingPart(Base):
     data: Mapped[bytes]  # less than 8 MiB
 
 
+# Among the options of an encoding, and of an atom run, that are of one job alone: its id.
+ENCODING_OF_JOB, ATOMS_OF_JOB = "labels_of_job", "atoms_of_job"
+
+
+def named_in(name: str, job_id: str) -> str:
+    """How a job's id stands in canonical options."""
+    return f'"{name}": "{job_id}"'
+
+
 class AtomRun(Base):
     """One run of atoms over the words of a corpus; shared by all jobs with the same words, options and seed."""
 

@@ -13,11 +13,21 @@ from threading import Event
 from time import monotonic
 from typing import Any
 
-from sqlalchemy import ColumnElement, ForeignKey, FromClause, Select, Table, delete, select, text, tuple_
+from sqlalchemy import ColumnElement, ForeignKey, FromClause, Select, Table, delete, select, text, tuple_, update
 from sqlalchemy.orm import Session
 
 from app.core.db import AWAY, Database
-from app.core.tables import Base, Corpus, Job
+from app.core.tables import (
+    ATOMS_OF_JOB,
+    ENCODING_OF_JOB,
+    AtomRun,
+    Base,
+    Corpus,
+    Encoding,
+    EncodingPart,
+    Job,
+    named_in,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -79,11 +89,39 @@ class Removal:
             size = FEW
             for parent_id in parents:
                 size = self.clear(table, key.parent, parent_id, size)
+        if root is Job:
+            self.remove_own(root_id)
         if not self.leaving.is_set():
             with self.database.sessions.begin() as session:
                 plan_anew(session)
                 session.execute(delete(root).where(root.id == root_id))
             logger.info("%s %s and everything that belonged to it are removed", root.__name__.lower(), root_id)
+
+    def remove_own(self, job_id: str) -> None:
+        """Take out what hangs on the corpus and is of one job alone: its labels are other ones, or its atoms are.
+
+        Whatever jobs share stays for the next one.
+        """
+        with self.database.readers.begin() as session:
+            corpus_id = session.scalars(select(Job.corpus_id).where(Job.id == job_id)).one()
+            of_corpus = (Encoding.corpus_id == corpus_id, Encoding.options.contains(named_in(ENCODING_OF_JOB, job_id)))
+            encodings = session.scalars(select(Encoding.id).where(*of_corpus)).all()
+            runs = select(AtomRun.words_digest, AtomRun.options, AtomRun.number).where(
+                AtomRun.corpus_id == corpus_id, AtomRun.options.contains(named_in(ATOMS_OF_JOB, job_id))
+            )
+            keys = session.execute(runs).all()
+        for encoding_id in encodings:
+            with self.database.sessions.begin() as session:
+                session.execute(update(Job).where(Job.id == job_id).values(encoding_id=None))
+            parts = Base.metadata.tables[EncodingPart.__tablename__]
+            self.clear(parts, parts.c.encoding_id, encoding_id, FEW)
+            if not self.leaving.is_set():
+                with self.database.sessions.begin() as session:
+                    session.execute(delete(Encoding).where(Encoding.id == encoding_id))
+        for words_digest, options, number in keys:
+            mine = (AtomRun.words_digest == words_digest, AtomRun.options == options, AtomRun.number == number)
+            with self.database.sessions.begin() as session:
+                session.execute(delete(AtomRun).where(AtomRun.corpus_id == corpus_id, *mine))
 
     def clear(self, table: Table, parent: ColumnElement[Any], parent_id: Any, size: int) -> int:
         """Delete the rows of a table under one parent, `size` of them at first; returns what proved to be a good size.

@@ -4,14 +4,15 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from sqlalchemy import insert, select, update
+from sqlalchemy import func, insert, select, update
 from starlette.testclient import TestClient
 
 from app.broker import queue
 from app.core import lifecycle
 from app.core.db import Database
 from app.core.settings import Settings
-from app.core.tables import Answer, Category, Corpus, Document, Job, Unit
+from app.core.tables import Answer, AtomRun, Category, Corpus, Document, Encoding, EncodingPart, Job, Unit
+from app.uploads.removal import Removal
 from tests.worker import jobs
 from tests.worker.jobs import SUBJECTS, run_to_the_end
 from worker import runner
@@ -234,6 +235,25 @@ def test_a_source_is_neither_deleted_nor_extended_while_it_is_continued(
     run_to_the_end(database, settings, woken)
     assert client.delete(f"/v1/jobs/{source}").status_code == 204
     assert client.get(f"/v1/jobs/{job_id}/categories").status_code == 200
+
+
+def test_a_deleted_job_leaves_nothing_that_is_its_own_and_all_that_is_shared(
+    client: TestClient, database: Database, settings: Settings, woken: list[int], source: str
+) -> None:
+    def kept() -> tuple[int, int, int]:
+        with database.readers.begin() as session:
+            tables = (Encoding, EncodingPart, AtomRun)
+            return tuple(session.scalar(select(func.count()).select_from(table)) or 0 for table in tables)  # type: ignore[return-value]
+
+    before = kept()
+    decide(client, source, {"kind": "pin", "documents": ["fruit-0"], "category": "metal"})
+    job_id = continued(client, database, settings, woken, source)
+    assert kept() > before
+    assert client.delete(f"/v1/jobs/{job_id}").status_code == 204
+    Removal(database).run()
+    assert kept() == before
+    woken.clear()
+    continued(client, database, settings, woken, source)
 
 
 def test_a_job_whose_source_was_deleted_says_so(
