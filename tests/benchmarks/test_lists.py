@@ -24,6 +24,7 @@ def test_each_list_is_read_and_reported(
     assert rows["/v1/corpora/CORPUS/documents?label=nothing"] == 0
 
 
+@pytest.mark.slow
 def test_lists_are_read_where_people_have_decided(capsys: pytest.CaptureFixture[str]) -> None:
     lists.measure("sqlite", 400, 1, is_decided=True)
     rows = {each["list"]: each["rows"] for each in map(json.loads, capsys.readouterr().out.splitlines())}

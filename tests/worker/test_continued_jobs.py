@@ -280,3 +280,24 @@ def test_what_cannot_be_continued_is_refused(client: TestClient, database: Datab
     with database.readers.begin() as session:
         assert session.scalar(select(Job.id).where(Job.continues == source)) is None
         assert session.scalars(select(Answer.job_id).distinct()).all() == [source]
+
+
+def test_a_job_that_continues_another_one_can_be_asked_all_that_others_can(
+    client: TestClient, database: Database, settings: Settings, woken: list[int], source: str, model: str
+) -> None:
+    decide(client, source, {"kind": "pin", "documents": ["fruit-0"], "category": "metal"})
+    job_id = continued(client, database, settings, woken, source)
+    woken.clear()
+    assert client.post(f"/v1/jobs/{job_id}/extend", json={"sweeps": 5}).status_code == 202
+    if model == "calibrated":
+        with database.sessions.begin() as session:
+            woken += lifecycle.begin_power_test(session, job_id)[1]
+    run_to_the_end(database, settings, list(woken))
+    job = client.get(f"/v1/jobs/{job_id}").json()
+    assert job["extension"]["status"] == "succeeded" and job["settings"]["sweeps"] == 25
+    if model == "calibrated":
+        assert job["power_test"]["status"] == "succeeded"
+    for part in ("audit", "labels", "labels/pairs", "tree", "drift", "model", "triage", "trace", "groups?by=x"):
+        answer = client.get(f"/v1/jobs/{job_id}/{part}")
+        assert answer.status_code == (422 if part.startswith("groups") else 200), (part, answer.text)
+    assert answers(client, job_id)["fruit-0"]["name"] == "metal", "an extension keeps what was decided"
