@@ -214,6 +214,7 @@ class Unprepared(Endless):
         raise RuntimeError("answered 503")
 
 
+@pytest.mark.slow
 def test_scenarios_are_measured_on_the_embedded_service(monkeypatch):
     kinds = (Idle, Unprepared, uploads.Uploads, Endless)
     monkeypatch.setattr(load, "SCENARIOS", {kind.name: kind for kind in kinds})

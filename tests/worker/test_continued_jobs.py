@@ -17,6 +17,9 @@ from tests.worker import jobs
 from tests.worker.jobs import SUBJECTS, run_to_the_end
 from worker import runner
 
+# Of both databases: what is asked of them here is asked in tests/worker/test_review_machine.py, too.
+pytestmark = pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
+
 MODELS: dict[str, Callable[..., tuple[str, list[int]]]] = {
     "lbpl-ntm": jobs.submit,
     "calibrated": jobs.submit_calibrated,

@@ -202,7 +202,7 @@ def test_whatever_is_asked_the_answer_is_one_that_the_document_describes(
         cases |= operation.as_strategy(GenerationMode.NEGATIVE)
 
     @seed(20261127)
-    @settings(max_examples=8, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=6, deadline=None, database=None, suppress_health_check=list(HealthCheck))
     @given(case=cases, has_known_ids=booleans())
     def ask(case: Case[Any], has_known_ids: bool) -> None:
         known = {"corpus_id": rows.CORPUS, "job_id": job_id}

@@ -230,6 +230,7 @@ def test_what_another_decision_builds_on_is_not_undone_before_it(client: TestCli
     assert shown(client, job)["p1"] == "new 1: plasma, laser"
 
 
+@pytest.mark.parametrize("kind", ["sqlite"])
 @pytest.mark.parametrize(
     ("decision", "status", "said"),
     [
