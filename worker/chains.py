@@ -1,6 +1,5 @@
 """The unit `chain`: sweeps from the last checkpoint on, saved every few seconds."""
 
-import logging
 import time
 from typing import Any
 
@@ -8,7 +7,6 @@ from app.core.kinds import UnitKind
 from app.core.leases import UnitProgress
 from app.core.settings import Settings
 from app.core.tables import Unit
-from sampler.archive import CheckpointError
 from sampler.numerics.threads import Threads
 from worker import store
 from worker.continued import begin
@@ -17,8 +15,6 @@ from worker.leg import Leg
 from worker.models import ChainState, Model, model_of
 from worker.steps import mend
 from worker.store import NewDraw, Stored
-
-logger = logging.getLogger(__name__)
 
 FIRST_SAVE_SECONDS = 0.5
 
@@ -48,17 +44,8 @@ def model_for(leg: Leg, kind: UnitKind, stored: Stored, threads: Threads) -> Mod
 
 def restore(leg: Leg, model: Model[Any], stored: Stored, unit: Unit) -> Any:
     """A chain as its newest sound checkpoint has it, or before its first sweep if there is none."""
-    before: int | None = None
-    while True:
-        with leg.database.readers.begin() as session:
-            found = store.newest_checkpoint(session, unit, before)
-        if found is None:
-            return begin(leg, model, stored, int(unit.chain or 0))
-        try:
-            return model.load(found.data)
-        except CheckpointError as error:
-            logger.warning("unit %d: checkpoint %d is skipped: %s", unit.id, found.id, error)
-        before = found.id
+    state = store.newest_sound(leg.database.readers, unit, model.load)
+    return begin(leg, model, stored, int(unit.chain or 0)) if state is None else state
 
 
 def until_save(settings: Settings, worked: float) -> float:

@@ -3,14 +3,13 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from sqlalchemy.orm import Session
 
-from app.core import kinds
-from app.core.tables import AtomRun, Job, Unit
-from sampler.archive import CheckpointError
+from app.core.tables import AtomRun, Job
 from sampler.calibrated import continued
 from sampler.calibrated import steps as calibration_steps
 from sampler.carried import ABSENT, Carried
@@ -97,17 +96,11 @@ def begin(leg: Leg, model: Model[Any], stored: Stored, number: int) -> Any:
     heritage = heritage_of(leg, stored)
     if heritage is None:
         return model.start(number)
-    before: int | None = None
-    while True:
-        with leg.database.readers.begin() as session:
-            is_chain = (Unit.job_id == heritage.source.id, Unit.kind == kinds.UnitKind.CHAIN, Unit.chain == number)
-            unit = session.query(Unit).filter(*is_chain).one()
-            found = store.newest_checkpoint(session, unit, before)
-        if found is None:
-            logger.warning("job %s: chain %d begins anew: no checkpoint to go on from is sound", leg.job.id, number)
-            return model.start(number)
-        try:
-            return model.go_on(number, heritage.carried, found.data)
-        except CheckpointError as error:
-            logger.warning("job %s: checkpoint %d to go on from is skipped: %s", leg.job.id, found.id, error)
-        before = found.id
+    with leg.database.readers.begin() as session:
+        [unit] = store.chain_units(session, heritage.source, number)
+    go_on = partial(model.go_on, number, heritage.carried)
+    state = store.newest_sound(leg.database.readers, unit, go_on)
+    if state is not None:
+        return state
+    logger.warning("job %s: chain %d begins anew: no checkpoint to go on from is sound", leg.job.id, number)
+    return model.start(number)

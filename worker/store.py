@@ -1,20 +1,25 @@
 """Rows to arrays and back: documents, draws, checkpoints."""
 
 import json
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from sqlalchemy import Select, and_, collate, delete, func, insert, select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, sessionmaker
 
 from app.core.category_names import names_of_new
 from app.core.kinds import UnitKind
 from app.core.tables import ENCODING_OF_JOB, Checkpoint, ClampedLabel, Document, Draw, Job, Unit, is_part_of
+from sampler.archive import CheckpointError
 from sampler.copies import Texts
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.text import AUTO_LANGUAGE, STOP_WORD_LANGUAGES, TextOptions, stop_list
 
+logger = logging.getLogger(__name__)
+
+State = TypeVar("State")
 BATCH = 1_000  # rows an INSERT
 KEPT_CHECKPOINTS = 2
 TRACED = ("n_categories", "n_new", "log_joint")  # quantities whose kept draws a conclusion is given
@@ -165,6 +170,21 @@ def newest_checkpoint(session: Session, unit: Unit, before: int | None = None) -
     """The newest checkpoint of a chain, or the newest one before that with an id."""
     query = select(Checkpoint).where(Checkpoint.unit_id == unit.id).order_by(Checkpoint.id.desc()).limit(1)
     return session.scalar(query if before is None else query.where(Checkpoint.id < before))
+
+
+def newest_sound(readers: sessionmaker[Session], unit: Unit, load: Callable[[bytes], State]) -> State | None:
+    """What is loaded of a chain's newest checkpoint that is not damaged; None if there is none."""
+    before: int | None = None
+    while True:
+        with readers.begin() as session:
+            found = newest_checkpoint(session, unit, before)
+        if found is None:
+            return None
+        try:
+            return load(found.data)
+        except CheckpointError as error:
+            logger.warning("unit %d: checkpoint %d is skipped: %s", unit.id, found.id, error)
+        before = found.id
 
 
 def save_chain(session: Session, unit: Unit, n_sweeps: int, data: bytes, draws: Sequence[NewDraw]) -> None:

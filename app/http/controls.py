@@ -1,20 +1,31 @@
 """What owners do to a run that is there: stop it or resume it. The answer is its job as it is then."""
 
 from collections.abc import Callable
+from http import HTTPStatus
 
 from fastapi import Response
 from sqlalchemy.orm import Session, sessionmaker
 
 from app.broker import queue
 from app.core import lifecycle
+from app.core.idempotency import Answer, Once
 from app.core.runs import Run
 from app.core.settings import Settings
 from app.core.tables import Job
 from app.forecasts.limits import check_room
+from app.http.dependencies import answer
 from app.http.progress import describe
 from app.schemas.jobs import JobOut
 
 POLL_SECONDS = "1"  # when to ask again for a live job
+
+
+def accepted(session: Session, once: Once, job: Job, settings: Settings) -> Answer:
+    """The answer to a request that has queued a job, or to the first one under its key. Raises TooManyJobs."""
+    check_room(session, settings)
+    [told] = describe(session, [job], settings)
+    made = answer(HTTPStatus.ACCEPTED, told, Location=told.links.self, Retry_After=POLL_SECONDS)
+    return once.end(session, made)
 
 
 def stop(

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session, aliased
 from app.core.certainty import UNSURE
 from app.core.tables import Answer, Category, Job
 from app.review.decided import read_decided
-from app.review.sizes import rows_of_moved
+from app.review.documents import with_answers
 
 
 class Benefit(NamedTuple):
@@ -25,10 +25,10 @@ def benefit_of(session: Session, before: Job, now: Job, own: Sequence[Category])
     """What the decisions about a job were worth to the one that continues it; `own` are the categories of before."""
     confirmed = corrected = 0
     decided = read_decided(session, before, own)
-    for document_id, label, answer in [] if decided is None else rows_of_moved(session, before, decided):
-        if decided is not None and label is None:
-            is_same = decided.of_document(document_id, answer) is decided.at(answer)
-            confirmed, corrected = confirmed + is_same, corrected + (not is_same)
+    if decided is not None:
+        rows = with_answers(session, before, sorted(decided.moved))
+        same = [decided.of_document(row.id, row) is decided.at(row) for row in rows if row.label is None]
+        confirmed, corrected = sum(same), len(same) - sum(same)
     first, second = aliased(Answer), aliased(Answer)
     was, is_now = (func.sum(case((answer.probability < UNSURE, 1), else_=0)) for answer in (first, second))
     both = (

@@ -4,14 +4,14 @@ Documents that somebody has decided are never among it; how many there are of ea
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Select, and_, func, select
 from sqlalchemy.orm import Session
 
 from app.core.certainty import UNSURE
-from app.core.tables import Answer, Audit, Category, ClampedLabel, DecidedDocument, Document, Job, is_part_of
+from app.core.tables import Answer, Audit, Category, ClampedLabel, DecidedDocument, Document, Job
+from app.review.documents import ids_of, lots
 from app.review.triage import (
     Answered,
     Candidate,
@@ -27,7 +27,6 @@ from app.review.triage import (
 MOST_CATEGORIES = 200  # the largest ones, whose least probable documents are candidates
 MOST_PAIRED = 10_000  # of the least probable answers is counted which two categories they are between
 MOST_DOUBTED = 1_000
-KEYS_AT_ONCE = 500  # that a statement names
 SHOWN = 500  # characters of a text
 
 
@@ -110,23 +109,6 @@ def read(session: Session, job: Job, categories: Sequence[Category], out: set[in
 def keys_in(category: Category, name: str) -> list[str]:
     """Keys of documents in the portrait of a category, if it has one."""
     return category.portrait[name] if category.portrait else []
-
-
-def ids_of(session: Session, job: Job, keys: Sequence[str]) -> dict[str, int]:
-    """The ids of documents by their keys, in the version of the corpus that the job is over."""
-    is_there = and_(Document.corpus_id == job.corpus_id, is_part_of(job.corpus_version))
-    found: dict[str, int] = {}
-    for some in lots(keys):
-        rows = session.execute(select(Document.key, Document.id).where(is_there, Document.key.in_(some)))
-        found.update((key, document_id) for key, document_id in rows)
-    return found
-
-
-def lots(values: Sequence[Any]) -> Iterator[list[Any]]:
-    """The values, as many at a time as a statement names."""
-    rest = iter(values)
-    while some := list(islice(rest, KEYS_AT_ONCE)):
-        yield some
 
 
 def of_job(job: Job) -> list[ColumnElement[bool]]:

@@ -15,16 +15,16 @@ from sqlalchemy import and_, insert, not_, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from app.core.certainty import UNSURE
-from app.core.decisions import DecisionKind, decisions_of, in_force, n_decisions
+from app.core.decisions import DecisionKind, n_decisions
 from app.core.tables import FOREVER, Answer, Category, ClampedLabel, Decision, Document, Job, Summary
-from app.review.decided import Decided, listed, read_decided
+from app.review.decided import Decided, is_one_of, read_decided
+from app.review.documents import lots
 from app.review.outcome import Place, id_of
 
 USUAL_RATE = 0.4  # of labels, where the job has learned none
 FEWEST = 20  # labels of a category that somebody decided about, if it has so many documents that are not unsure
 EXTENT = (DecisionKind.PROMOTE, DecisionKind.MERGE, DecisionKind.SPLIT, DecisionKind.PIN)
 CARRIED = (DecisionKind.DISSOLVE,)  # what no label says is decided again
-AT_ONCE = 1_000  # rows of a statement
 
 
 class Label(NamedTuple):
@@ -48,7 +48,7 @@ def clamp(session: Session, job: Job, source: Job, own: Sequence[Category]) -> N
         }
         labels |= drawn(session, source, decided) | said(decided)
         names = {**changed, **{old: changed.get(now, now) for old, now in names.items()}}
-        decide_again(session, job, source, decided)
+        decide_again(session, job, decided)
     labels = of_present_documents(session, job, labels)
     rows = [
         {
@@ -60,8 +60,8 @@ def clamp(session: Session, job: Job, source: Job, own: Sequence[Category]) -> N
         }
         for each, label in labels.items()
     ]
-    for first in range(0, len(rows), AT_ONCE):
-        session.execute(insert(ClampedLabel), rows[first : first + AT_ONCE])
+    for some in lots(rows):
+        session.execute(insert(ClampedLabel), some)
     last = n_decisions(session, source.id)
     is_clamped = bool(labels or names)
     rows_now = own if decided is None else decided.categories
@@ -105,9 +105,8 @@ def said(decided: Decided) -> Labels:
 def drawn(session: Session, source: Job, decided: Decided) -> Labels:
     """Labels of some documents of each new category whose extent somebody decided."""
     rate = labeling_rate(session, source)
-    extents = {decided.resolve(each) for decision in in_force(decisions_of(session, source.id))
-               if decision.kind in EXTENT and decision.number in decided.counting
-               for each in subjects(decision, decided)}  # fmt: skip
+    about = [decision for decision in decided.applied if decision.kind in EXTENT]
+    extents = {decided.resolve(each) for decision in about for each in subjects(decision, decided)}
     known = {category.category for category in decided.own if category.known}
     found: Labels = {}
     for id_ in sorted(each for each in extents if each is not None):
@@ -135,9 +134,9 @@ def surest(session: Session, source: Job, places: Sequence[Place], decided: Deci
     if not places:
         return []
     mine = (Answer.job_id == source.id, Answer.edition == source.edition, Answer.probability >= UNSURE)
-    is_moved = [not_(Answer.document_id.in_(listed(decided.moved)))] if decided.moved else []
+    is_moved = is_one_of(list(decided.moved))
     here = or_(*(place.condition() for place in places))
-    rows = session.execute(select(Answer.document_id, Answer.probability).where(*mine, here, *is_moved))
+    rows = session.execute(select(Answer.document_id, Answer.probability).where(*mine, here, not_(is_moved)))
     found = [(document_id, float(probability or 0.0)) for document_id, probability in rows]
     return sorted(found, key=lambda row: hashlib.sha256(f"{source.id} {row[0]}".encode()).digest())
 
@@ -151,23 +150,20 @@ def labeling_rate(session: Session, source: Job) -> float:
 
 def of_present_documents(session: Session, job: Job, labels: Labels) -> Labels:
     """The labels of documents as they are now: a corrected one keeps what was said of it, unless it bears a label."""
-    present, ids = aliased(Document), list(labels)
+    present = aliased(Document)
     is_present = and_(present.corpus_id == Document.corpus_id, present.key == Document.key, present.until == FOREVER)
     found: Labels = {}
-    for first in range(0, len(ids), AT_ONCE):
-        some = Document.id.in_(ids[first : first + AT_ONCE])
-        for before, now, label in session.execute(
-            select(Document.id, present.id, present.label).join(present, is_present).where(some)
-        ):
+    query = select(Document.id, present.id, present.label).join(present, is_present)
+    for some in lots(labels):
+        for before, now, label in session.execute(query.where(Document.id.in_(some))):
             if now == before or label is None:
                 found[now] = labels[before]
     return found
 
 
-def decide_again(session: Session, job: Job, source: Job, decided: Decided) -> None:
+def decide_again(session: Session, job: Job, decided: Decided) -> None:
     """Decisions that no label says are made about the job that continues, by whoever made them."""
-    decisions = [each for each in in_force(decisions_of(session, source.id)) if each.number in decided.counting]
-    again = [each for each in decisions if each.kind in CARRIED]
+    again = [each for each in decided.applied if each.kind in CARRIED]
     session.add_all(
         Decision(
             job_id=job.id,

@@ -1,9 +1,9 @@
 """Decisions on their way in: what they speak of is looked up, and what does not apply is refused. All, or none."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import and_, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.core import short_ids
@@ -15,15 +15,15 @@ from app.core.errors import (
     MalformedRequest,
     ResultsNotReady,
 )
-from app.core.tables import Answer, Audit, Category, DecidedDocument, Decision, Document, Job, is_part_of
+from app.core.tables import Audit, Category, DecidedDocument, Decision, Document, Job
 from app.review.cuts import read_tree
 from app.review.decided import Decided
+from app.review.documents import ids_of, lots, with_answers
 from app.review.outcome import Idle, id_of
 from app.schemas.decisions import AcceptIn, DecisionIn, MergeIn, NoneIn, PinIn, SplitIn, UndoIn
 
 MAX_DECISIONS = 10_000  # about a job
 MAX_DECIDED = 20_000  # documents of a job that somebody decided about
-KEYS_AT_ONCE = 1_000  # that a statement names
 LENGTH = 9  # of the ids of categories that people make
 
 
@@ -61,6 +61,7 @@ class Desk:
         self.session, self.job, self.own, self.tree = session, job, own, read_tree(session, job)
         self.decisions = list(decisions_of(session, job.id))
         self.documents = list(decided_documents(session, job.id))
+        self.present = self.look()
 
     def look(self) -> Decided:
         """The answer with all decisions so far."""
@@ -71,9 +72,10 @@ class Desk:
         number = len(self.decisions) + 1
         if number > MAX_DECISIONS:
             raise DecisionRefused(f"job {self.job.id} has {MAX_DECISIONS} decisions, which is the most; continue it")
-        before = self.look()
-        look = draft_of if self.job.edition else waiting_draft
-        draft = look(self.session, self.job, before, asked, number, where)
+        if isinstance(asked, UndoIn):
+            self.check_undo(asked.decision)
+        make = draft_of if self.job.edition else waiting_draft
+        draft = make(self.session, self.job, self.present, asked, number, where)
         decision = Decision(job_id=self.job.id, number=number, kind=draft.kind, body=draft.body)
         decision.author, decision.note = author, draft.note
         self.decisions.append(decision)
@@ -83,11 +85,20 @@ class Desk:
         ]
         if len({row.document_id for row in self.documents}) > MAX_DECIDED:
             raise DecisionRefused(f"decisions about a job name {MAX_DECIDED} documents at most; continue it")
+        after = self.look()
         if self.job.edition:
-            check_effect(before, self.look(), decision)
+            check_effect(self.present, after, decision)
+        self.present = after
         self.session.add_all([decision, *self.documents[len(self.documents) - len(draft.of_document) :]])
         self.session.flush()
         return decision
+
+    def check_undo(self, number: int) -> None:
+        """Raise DecisionNotFound for a decision that is not there, DecisionRefused for one that does not count."""
+        if number > len(self.decisions):
+            raise DecisionNotFound(f"job {self.job.id} has no decision {number}: it has {len(self.decisions)}")
+        if number in undone(self.decisions):
+            raise DecisionRefused(f"decision {number} has been undone already")
 
 
 def check_effect(before: Decided, after: Decided, decision: Decision) -> None:
@@ -130,7 +141,7 @@ def draft_of(session: Session, job: Job, decided: Decided, asked: DecisionIn, nu
     elif isinstance(asked, AcceptIn):
         of_document = suggested(session, job, decided, find_documents(session, job, asked.documents, where))
     elif isinstance(asked, UndoIn):
-        body["decision"] = check_undo(session, job, asked.decision)
+        body["decision"] = asked.decision
     return Draft(asked.kind, body, of_document, asked.note)
 
 
@@ -157,16 +168,6 @@ def find(decided: Decided, named: str) -> str:
         raise DecisionRefused(f"this cannot be decided: {reason}") from None
 
 
-def check_undo(session: Session, job: Job, number: int) -> int:
-    """The number of a decision that is in force. Raises DecisionNotFound, DecisionRefused."""
-    decisions = decisions_of(session, job.id)
-    if not any(each.number == number for each in decisions):
-        raise DecisionNotFound(f"job {job.id} has no decision {number}: it has {len(decisions)}")
-    if number in undone(decisions):
-        raise DecisionRefused(f"decision {number} has been undone already")
-    return number
-
-
 def new_ids(job: Job, number: int, n: int) -> list[str]:
     """The ids of the categories that a decision makes."""
     digests = (short_ids.digest("decided", job.id, str(number), str(place)) for place in range(n))
@@ -175,12 +176,8 @@ def new_ids(job: Job, number: int, n: int) -> list[str]:
 
 def find_documents(session: Session, job: Job, keys: Sequence[str], where: str) -> list[int]:
     """The ids of the documents with some keys. Raises MalformedRequest for keys that the job's corpus has not."""
-    found: dict[str, int] = {}
     unique = list(dict.fromkeys(keys))
-    for first in range(0, len(unique), KEYS_AT_ONCE):
-        some = unique[first : first + KEYS_AT_ONCE]
-        mine = (Document.corpus_id == job.corpus_id, is_part_of(job.corpus_version), Document.key.in_(some))
-        found |= dict(session.execute(select(Document.key, Document.id).where(*mine)).all())
+    found = ids_of(session, job, unique)
     if missing := [key for key in unique if key not in found]:
         shown = ", ".join(map(repr, missing[:5])) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
         reason = f"the job's version of the corpus has no document {shown}"
@@ -193,29 +190,18 @@ def find_documents(session: Session, job: Job, keys: Sequence[str], where: str) 
 def check_within(session: Session, job: Job, decided: Decided, documents: Sequence[int], id_: str) -> None:
     """Raise DecisionRefused unless some documents are of a category."""
     category = decided.groups[id_].row
-    for document_id, key, label, answer in documents_of(session, job, documents):
-        shown = decided.of_document(document_id, answer)
-        if shown is not category and (label is None or shown is not None or label != category.name):
+    for row in with_answers(session, job, documents):
+        shown = decided.of_document(row.id, row)
+        if shown is not category and (row.label is None or shown is not None or row.label != category.name):
             of = "no category" if shown is None else f"the category {shown.name!r}"
-            raise DecisionRefused(f"this cannot be decided: the document {key!r} is of {of}; pin it instead")
-
-
-def documents_of(session: Session, job: Job, ids: Sequence[int]) -> Iterator[tuple[int, str, str | None, Any]]:
-    """Some documents, each with its key, its label and its answer."""
-    of_job = and_(Answer.document_id == Document.id, Answer.job_id == job.id, Answer.edition == job.edition)
-    columns = (Document.id, Document.key, Document.label, Answer.category, Answer.leaf, Answer.runner_up)
-    for first in range(0, len(ids), KEYS_AT_ONCE):
-        some = Document.id.in_(ids[first : first + KEYS_AT_ONCE])
-        for row in session.execute(select(*columns).outerjoin(Answer, of_job).where(some).order_by(Document.id)):
-            yield row.id, row.key, row.label, row
+            raise DecisionRefused(f"this cannot be decided: the document {row.key!r} is of {of}; pin it instead")
 
 
 def suggested(session: Session, job: Job, decided: Decided, document_ids: Sequence[int]) -> dict[int, str | None]:
     """The category that the audit suggests for each of some documents. Raises DecisionRefused."""
     found: dict[int, str | None] = {}
     by_index = {category.category: category for category in decided.own}
-    for first in range(0, len(document_ids), KEYS_AT_ONCE):
-        some = document_ids[first : first + KEYS_AT_ONCE]
+    for some in lots(document_ids):
         mine = (Audit.job_id == job.id, Audit.edition == job.edition, Audit.document_id.in_(some))
         rows = select(Audit.document_id, Audit.suggested).where(*mine, Audit.suggested.is_not(None))
         found |= {row.document_id: id_of(by_index[row.suggested]) for row in session.execute(rows)}

@@ -73,7 +73,8 @@ class Outcome:
                 APPLY[decision.kind](self, decision)
             except Idle as reason:
                 self.idle[decision.number] = str(reason)
-        self.counting = {decision.number for decision in decisions} - self.idle.keys()
+        self.applied = [decision for decision in decisions if decision.number not in self.idle]
+        self.counting = {decision.number for decision in self.applied}
         self.moved = {row.document_id: row for row in documents if row.number in self.counting}  # what was said last
 
     # What decisions do.

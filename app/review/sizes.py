@@ -4,11 +4,12 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from sqlalchemy import and_, func, select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from app.core.tables import Answer, Category, Document, Job
-from app.review.decided import Decided, listed
+from app.core.tables import Answer, Category, Job
+from app.review.decided import Decided
+from app.review.documents import with_answers
 
 
 def count(session: Session, job: Job, decided: Decided) -> None:
@@ -23,19 +24,19 @@ def count(session: Session, job: Job, decided: Decided) -> None:
         if (shown := decided.at(answer)) is not None:
             sizes[shown.category] += n_documents
     by_name: dict[str | None, Category] = {category.name: category for category in decided.own if category.known}
-    for document_id, label, answer in rows_of_moved(session, job, decided):
-        labeled = by_name.get(label)
-        before = decided.other(labeled.category) if labeled else decided.at(answer)
-        after = decided.of_document(document_id, answer)
-        counter = labels if label is not None else sizes
+    for row in with_answers(session, job, sorted(decided.moved)):
+        labeled = by_name.get(row.label)
+        before = decided.other(labeled.category) if labeled else decided.at(row)
+        after = decided.of_document(row.id, row)
+        counter = labels if row.label is not None else sizes
         if before is not None:
             counter[before.category] -= 1
         if after is not None:
             counter[after.category] += 1
     n_answered = max(sum(sizes.values()), 1)
-    for row in decided.categories:
-        row.n_documents, row.n_labeled = sizes[row.category], labels[row.category]
-        row.share = row.n_documents / n_answered
+    for category in decided.categories:
+        category.n_documents, category.n_labeled = sizes[category.category], labels[category.category]
+        category.share = category.n_documents / n_answered
 
 
 def parted(session: Session, job: Job, decided: Decided) -> Iterator[tuple[Any, int]]:
@@ -47,12 +48,3 @@ def parted(session: Session, job: Job, decided: Decided) -> Iterator[tuple[Any, 
     mine = (Answer.job_id == job.id, Answer.edition == job.edition, Answer.category.in_(own))
     for row in session.execute(select(*columns, func.count()).where(*mine).group_by(*columns)):
         yield row, row[-1]
-
-
-def rows_of_moved(session: Session, job: Job, decided: Decided) -> Iterator[tuple[int, str | None, Any]]:
-    """The documents that somebody decided about, with their labels and their answers."""
-    columns = (Document.id, Document.label, Answer.category, Answer.leaf, Answer.runner_up)
-    of_job = and_(Answer.job_id == job.id, Answer.edition == job.edition, Answer.document_id == Document.id)
-    query = select(*columns).outerjoin(Answer, of_job).where(Document.id.in_(listed(decided.moved)))
-    for row in session.execute(query) if decided.moved else ():
-        yield row.id, row.label, row

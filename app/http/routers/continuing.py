@@ -25,20 +25,18 @@ from app.core.idempotency import Answer, Once
 from app.core.settings import Settings
 from app.forecasts.corpus_sizes import sizes_of
 from app.forecasts.forecast import forecast
-from app.forecasts.limits import check_room, check_size
-from app.http.controls import POLL_SECONDS
+from app.forecasts.limits import check_size
+from app.http.controls import accepted
 from app.http.dependencies import (
     MAX_BODY_BYTES,
     JobId,
     Keyed,
     ServiceSettings,
     Sessions,
-    answer,
     problems,
     rendered,
 )
 from app.http.job_facts import write_facts
-from app.http.progress import describe
 from app.http.routers.decisions import IfMatch
 from app.http.routers.results import categories_of, find_concluded_job
 from app.http.searches import indexing
@@ -111,12 +109,8 @@ def continued_once(
         unit_ids = lifecycle.queue(session, job)
         clamp(session, job, source, categories_of(session, source))
         write_facts(session, job, body)
-        session.flush()
         expected = forecast(sizes_of(session, job), job.settings, goes_on=True)
         check_size("the job", expected.job_seconds, expected.peak_bytes, settings)
-        check_room(session, settings)
-        [told] = describe(session, [job], settings)
-        made = answer(HTTPStatus.ACCEPTED, told, Location=told.links.self, Retry_After=POLL_SECONDS)
-        kept, corpus_id = once.end(session, made), job.corpus_id
+        kept, corpus_id = accepted(session, once, job, settings), job.corpus_id
     queue.wake(sessions, unit_ids)
     return kept, corpus_id

@@ -38,7 +38,7 @@ from app.forecasts.corpus_sample import check_usable, read_sample
 from app.forecasts.corpus_sizes import expected_sizes, sizes_of
 from app.forecasts.forecast import forecast
 from app.forecasts.limits import check_room, check_size
-from app.http.controls import POLL_SECONDS, queued, resume, stop
+from app.http.controls import POLL_SECONDS, accepted, queued, resume, stop
 from app.http.dependencies import (
     ID_PATTERN,
     MAX_BODY_BYTES,
@@ -47,7 +47,6 @@ from app.http.dependencies import (
     Readers,
     ServiceSettings,
     Sessions,
-    answer,
     check_corpus_id,
     problems,
     removal,
@@ -141,10 +140,7 @@ def submit(body: JobIn, once: Once, sessions: sessionmaker[Session], settings: S
         if kept is None:
             job, unit_ids = lifecycle.submit(session, body.corpus_id, body.settings(), warnings)
             write_facts(session, job, body)
-            check_room(session, settings)
-            [told] = describe(session, [job], settings)
-            made = answer(HTTPStatus.ACCEPTED, told, Location=told.links.self, Retry_After=POLL_SECONDS)
-            kept = once.end(session, made)
+            kept = accepted(session, once, job, settings)
     queue.wake(sessions, unit_ids)
     return kept
 

@@ -153,7 +153,7 @@ def test_a_crash_in_the_middle_leaves_neither_job_nor_key(
         raise MemoryError
 
     with monkeypatch.context() as patch:
-        patch.setattr("app.http.routers.jobs.describe", crash)  # after the job was written, before the commit
+        patch.setattr("app.http.controls.describe", crash)  # after the job was written, before the commit
         with pytest.raises(MemoryError):
             submit(client, "key")
     assert (count(database, Job), count(database, IdempotentRequest)) == (0, 0)
