@@ -48,6 +48,7 @@ class Step(IntEnum):
     NUMBERS = 22
     BIRTHS = 23  # a stream a document
     CUTS = 24  # a number a word of a document
+    METHOD = 25  # of a method in baselines
 
 
 @njit(cache=True, nogil=True)
