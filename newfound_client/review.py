@@ -46,14 +46,18 @@ class Review(Calls):
         job_id: str,
         *,
         sweeps: int | None = None,
+        wait: bool = False,
         name: str | None = None,
         tags: Sequence[str] = (),
         note: str | None = None,
         if_match: str | None = None,
         idempotency_key: str | None = None,
     ) -> Json:
-        """Queue a job that continues this one, with what was decided and with the documents that have arrived."""
-        body = {"sweeps": sweeps, "name": name, "tags": list(tags), "note": note}
+        """Queue a job that continues this one, with what was decided and with the documents that have arrived.
+
+        With `wait` also one that has not ended is continued: as soon as it has succeeded.
+        """
+        body = {"sweeps": sweeps, "wait": wait, "name": name, "tags": list(tags), "note": note}
         return self.posted(f"/v1/jobs/{job_id}/continue", body, idempotency_key, if_match)
 
     def compare(self, job_id: str, with_job: str) -> Json:

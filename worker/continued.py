@@ -15,16 +15,12 @@ from sampler.calibrated import steps as calibration_steps
 from sampler.carried import ABSENT, Carried
 from sampler.corpus import Array, fingerprint
 from worker import encodings, models, step_rows, store
-from worker.encode import load_corpus
+from worker.encode import SourceGone, load_corpus
 from worker.leg import Leg
 from worker.models import Model, atom_key, calibrated_hyperparameters
 from worker.store import Names, Stored
 
 logger = logging.getLogger(__name__)
-
-
-class SourceGone(Exception):
-    """The job that is continued has been deleted."""
 
 
 class Heritage(NamedTuple):

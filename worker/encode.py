@@ -5,10 +5,14 @@ Other units load what it stored. What turns out damaged is made again from the d
 
 import logging
 from functools import partial
+from typing import Any
 
 from sqlalchemy.orm import Session
 
 from app.core.errors import no_word_left
+from app.core.lifecycle import erased_texts
+from app.core.tables import Job
+from app.review.clamped import clamp
 from sampler import text
 from sampler.copies import find_copies
 from worker import encodings, store
@@ -20,14 +24,36 @@ from worker.store import Stored
 logger = logging.getLogger(__name__)
 
 
+class SourceGone(Exception):
+    """The job that is continued has been deleted."""
+
+
 def encode(leg: Leg) -> list[int]:
     """Turn the corpus version into token arrays, unless an earlier job has done so under the same options."""
+    if leg.job.continues is not None and leg.job.continued is None:
+        begin_to_continue(leg)
     with leg.database.readers.begin() as session:
         is_there = encodings.find(session, leg.job) is not None
     if not is_there:
         store_encoding(leg)
     check_usable(leg, load_corpus(leg))
     return leg.end(lambda session: encodings.point_to(session, leg.job))
+
+
+def begin_to_continue(leg: Leg) -> None:
+    """Give a job that has waited for the one that it continues what was decided about that. Raises SourceGone."""
+
+    def clamp_now(session: Session) -> dict[str, Any] | None:
+        leg.record_progress(session)
+        job, source = session.get_one(Job, leg.job.id), session.get(Job, leg.job.continues)
+        if source is None or source.deleted_at is not None:
+            raise SourceGone(f"job {job.continues}, which this one continues, has been deleted; submit a new job")
+        if reason := erased_texts(session, source):
+            raise SourceGone(reason)
+        clamp(session, job, source)
+        return job.continued
+
+    leg.job.continued = leg.write(clamp_now)
 
 
 def check_usable(leg: Leg, stored: Stored) -> None:

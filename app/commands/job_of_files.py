@@ -147,15 +147,16 @@ class Continuation(Categorization):
     storing: Mapping[str, Any] = {"on_conflict": "replace"}  # a document that comes again is a correction
 
     def find_corpus(self) -> str:
-        """The id of the job's corpus. Raises CommandFailed, before anything is uploaded, while it has no results."""
+        """The id of the job's corpus. Raises CommandFailed, before anything is uploaded, if there is no going on."""
         source = self.client.job(self.parsed.continued)
-        if source["status"] != "succeeded":
-            raise CommandFailed(f"job {source['id']} is {source['status']}; only a succeeded job can be continued")
+        if source["status"] in ("failed", "cancelled"):
+            raise CommandFailed(f"job {source['id']} is {source['status']}; resume it, and continue it then")
         return str(source["corpus_id"])
 
     def submission_over(self, corpus_id: str) -> Callable[[], Json]:
         """What queues the job that continues, under a key of its own."""
-        return partial(self.client.continue_job, self.parsed.continued, sweeps=self.parsed.sweeps, **self.facts())
+        given = {"sweeps": self.parsed.sweeps, "wait": True, **self.facts()}
+        return partial(self.client.continue_job, self.parsed.continued, **given)
 
     def abandon_corpus(self, corpus_id: str) -> None:
         """Leave the corpus, which is that of another job, and say so."""

@@ -12,9 +12,10 @@ from sqlalchemy import ColumnElement, Update, and_, case, func, or_, select, upd
 from sqlalchemy.orm import Session, aliased
 
 from app.core.db import now
+from app.core.ends import end_run
 from app.core.errors import LeaseLost
 from app.core.kinds import UNIT_KINDS, SideKind, UnitKind
-from app.core.runs import LIVE, Run, change, goes_on, is_live, run_of
+from app.core.runs import Run, change, goes_on, is_live, run_of
 from app.core.tables import Job, SideRun, Unit
 
 MAX_ATTEMPTS = 3  # claims without a save, after which a unit counts as poison
@@ -242,11 +243,6 @@ def poisonous(unit: Unit) -> str:
     name = unit.kind if unit.chain is None else f"{unit.kind} {unit.chain}"
     last = unit.error or "none was recorded, so its workers were killed or died, perhaps for lack of memory"
     return f"{name} (unit {unit.id}) was claimed {unit.attempts} times without a save; its last error: {last}"
-
-
-def end_run(session: Session, run: Run, status: str, error: str | None = None, among: Sequence[str] = LIVE) -> bool:
-    """End a run that is in one of the states; False if it is not."""
-    return bool(change(session, run.update(among).values(status=status, error=error, finished_at=now())))
 
 
 def held_by(unit_id: int, token: str) -> Update:

@@ -12,8 +12,9 @@ power test, each with a status of its own. What becomes of them changes neither 
 A unit's status tells how far its work is, whatever becomes of its run: under a run that has ended or is
 paused a unit keeps its status, but nobody claims it. So a resumed run goes on from where it was.
 
-What owners ask for stands here; what legs and reapers do stands in app.core.leases. On PostgreSQL rows are locked in
-one order, units by id, then their job, then its side run, so that no two of these functions wait for each other.
+What owners ask for stands here; what legs and reapers do stands in app.core.leases; how a run ends, in app.core.ends.
+On PostgreSQL rows are locked in one order, units by id, then their job, then its side run, and a job before those that
+continue it, so that no two of these functions wait for each other.
 Nothing in either commits: the caller does, and calls for workers for the returned unit ids afterwards.
 """
 
@@ -25,6 +26,7 @@ from sqlalchemy import case, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from app.core.db import now
+from app.core.ends import check_source, end_run, let_heirs_begin, unfinished_heir, unfinished_run, waits_for
 from app.core.errors import (
     CorpusNotFound,
     JobFinished,
@@ -38,12 +40,11 @@ from app.core.errors import (
     SideRunNotFound,
 )
 from app.core.kinds import MODELS, SIDE_KINDS, SideKind, UnitKind
-from app.core.leases import CALL_SECONDS, end_run
-from app.core.runs import LIVE, Run, change
+from app.core.leases import CALL_SECONDS
+from app.core.runs import LIVE, UNFINISHED, Run, change
 from app.core.tables import MAX_SWEEPS, Corpus, Document, Encoding, Job, SideRun, Unit, is_part_of, is_visible_job
 
 MIN_KNOWN = 2  # categories that a job must know for that: hide the only one, and nothing says how fine to be
-UNFINISHED = (*LIVE, "paused")
 RESUMABLE = ("paused", "failed", "cancelled")
 
 
@@ -67,32 +68,37 @@ def submit(
     return job, queue(session, job)
 
 
-def queue(session: Session, job: Job) -> list[int]:
-    """Queue a job that is not there yet, with its units; returns the ids of those that call for workers."""
+def queue(session: Session, job: Job, *, waits: bool = False) -> list[int]:
+    """Queue a job that is not there yet, with its units; returns the ids of those that call for workers.
+
+    One that waits for the job that it continues calls for none.
+    """
     settings, job.status = job.settings, "queued"
     session.add(job)
     session.flush()
-    encode = Unit(job_id=job.id, kind=UnitKind.ENCODE, status="ready", lease_until=now() + CALL_SECONDS)
+    encode = Unit(job_id=job.id, kind=UnitKind.ENCODE, status="waiting")
+    if not waits:
+        encode.status, encode.lease_until = "ready", session.scalar(select(now() + CALL_SECONDS))
     before = [Unit(job_id=job.id, kind=kind, status="waiting") for kind in MODELS[settings["model"]].preparations]
     chains = [Unit(job_id=job.id, kind=UnitKind.CHAIN, chain=c, status="waiting") for c in range(settings["chains"])]
     session.add_all([encode, *before, *chains, Unit(job_id=job.id, kind=UnitKind.CONCLUDE, status="waiting")])
     session.flush()
-    return [encode.id]
+    return [] if waits else [encode.id]
 
 
-def continue_job(session: Session, source_id: str, sweeps: int | None) -> tuple[Job, Job]:
+def continue_job(session: Session, source_id: str, sweeps: int | None, *, wait: bool = False) -> tuple[Job, Job]:
     """A job that goes on from where another one is, over the corpus as it is now; returns both. See `queue`.
 
     The source stays as it is until the job has ended: its chains are read. Raises JobNotFound, or JobNotContinuable
-    for a job without results, one that is being extended, or one whose documents have been erased.
+    for a job that has failed or was cancelled, one whose documents have been erased, or, unless the other is to
+    `wait`, one that has not ended or is being extended.
     """
     lock(session, source_id)
     source = find_job(session, source_id)
-    if source.status != "succeeded":
-        raise JobNotContinuable(f"job {source_id} is {source.status}; only a succeeded job can be continued")
-    side = session.get(SideRun, (source_id, SideKind.EXTENSION), populate_existing=True)
-    if side is not None and side.status in UNFINISHED:
-        raise JobNotContinuable(f"an extension of job {source_id} is {side.status}; wait until it ends, or cancel it")
+    if source.status not in (*UNFINISHED, "succeeded"):
+        raise JobNotContinuable(f"job {source_id} is {source.status}; resume it, and continue it then")
+    if not wait and (run := unfinished_run(session, source)):
+        raise JobNotContinuable(f"{run}; ask again when it has ended, or with `wait` for it to be continued then")
     if reason := erased_texts(session, source):
         raise JobNotContinuable(reason)
     corpus = find_corpus(session, source.corpus_id)
@@ -105,12 +111,6 @@ def continue_job(session: Session, source_id: str, sweeps: int | None) -> tuple[
 def with_sweeps(settings: Mapping[str, Any], sweeps: int) -> dict[str, int]:
     """Another number of sweeps, with as large a part of them for the burn-in."""
     return {"sweeps": sweeps, "burn_in": min(sweeps * settings["burn_in"] // settings["sweeps"], sweeps - 1)}
-
-
-def unfinished_heir(session: Session, job_id: str) -> str | None:
-    """The id of a job that continues this one and has not ended, so that it may read it again; None if all have."""
-    heir = select(Job.id).where(Job.continues == job_id, Job.status.in_(UNFINISHED), Job.deleted_at.is_(None))
-    return session.scalar(heir.limit(1))
 
 
 def pause(session: Session, run: Run) -> Job:
@@ -145,6 +145,10 @@ def resume(session: Session, run: Run) -> tuple[Job, list[int]]:
     runs out. Attempts are counted from the start. Raises JobNotFound, SideRunNotFound, or JobNotResumable for a run
     that is live or has succeeded.
     """
+    if run.side is None and (source_id := waits_for(session, run.job_id)):
+        lock(session, source_id)
+        check_source(session, source_id)
+        let_heirs_begin(session, source_id)
     is_part = Unit.side.is_(None) if run.side is None else Unit.side == run.side
     unit_ids = list(
         session.scalars(

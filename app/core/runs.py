@@ -1,4 +1,4 @@
-"""Runs, which have a status: a job's main run and its side runs. Only lifecycle.py and leases.py change it."""
+"""Runs, which have a status: a job's main run and its side runs. Only lifecycle.py, leases.py and ends.py change it."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -10,6 +10,7 @@ from app.core.kinds import SideKind
 from app.core.tables import Job, SideRun, Unit
 
 LIVE = ("queued", "running")
+UNFINISHED = (*LIVE, "paused")
 
 
 class Run(NamedTuple):

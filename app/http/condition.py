@@ -9,7 +9,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from app.broker import queue
-from app.core import disk, presence
+from app.core import disk, ends, presence
 from app.core.db import Database, now
 from app.core.runs import LIVE
 from app.core.schema import head_revision, schema_revision
@@ -89,6 +89,17 @@ def why_jobs_wait(session: Session, settings: Settings) -> str | None:
     if (session.scalar(at_work) or 0) >= len(notes):
         return BUSY
     return disk.shortage(settings, share=0.5) or (None if broker.is_there() else NO_BROKER)
+
+
+def notes_of(session: Session, job_ids: set[str], settings: Settings) -> dict[str, str | None]:
+    """Why each of some jobs is not progressing, of those on which nobody works although they are live."""
+    idle = unattended(session, job_ids)
+    sources = session.execute(select(Job.id, Job.continues).where(Job.id.in_(idle), ends.waits())) if idle else ()
+    notes: dict[str, str | None] = {
+        heir: f"it begins when job {source}, which it continues, has succeeded" for heir, source in sources
+    }
+    others = idle - notes.keys()
+    return notes | dict.fromkeys(others, why_jobs_wait(session, settings) if others else None)
 
 
 def unattended(session: Session, job_ids: set[str]) -> set[str]:

@@ -20,7 +20,7 @@ from app.core.tables import Encoding, Job, Unit
 from app.forecasts import completion
 from app.forecasts.completion import Run, UnitState
 from app.forecasts.forecast import REFERENCE, Sizes, Work, encode_share, forecast
-from app.http.condition import unattended, why_jobs_wait
+from app.http.condition import notes_of
 from app.http.dependencies import address
 from app.http.job_facts import tags_of
 from app.http.progress import first_stage
@@ -55,8 +55,7 @@ def summary_query() -> Select[Any]:
 def summaries(session: Session, jobs: Sequence[Row[Any]], settings: Settings) -> list[JobSummary]:
     """The jobs in short, in the same order; `jobs` are rows of `summary_query`."""
     at = session.scalar(select(now())) or 0.0
-    waiting = unattended(session, {job.id for job in jobs if job.status in LIVE})
-    notes = dict.fromkeys(waiting, why_jobs_wait(session, settings) if waiting else None)
+    notes = notes_of(session, {job.id for job in jobs if job.status in LIVE}, settings)
     job_ids = [job.id for job in jobs]
     states, tags = states_of(session, job_ids), tags_of(session, job_ids)
     sizes = sizes_by_encoding(session, {job.encoding_id for job in jobs if job.encoding_id is not None})

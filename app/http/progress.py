@@ -20,7 +20,7 @@ from app.forecasts.corpus_sizes import sizes_of
 from app.forecasts.forecast import Forecast, Sizes, encode_share, forecast
 from app.forecasts.limits import live_jobs
 from app.forecasts.pace import Paces, Shown, expected_paces, shown_by_jobs
-from app.http.condition import unattended, why_jobs_wait
+from app.http.condition import notes_of
 from app.http.dependencies import address
 from app.http.job_facts import tags_of
 from app.schemas.jobs import (
@@ -72,9 +72,7 @@ class Part(NamedTuple):
 def describe(session: Session, jobs: Sequence[Job], settings: Settings) -> list[JobOut]:
     """The jobs as HTTP has them, in the same order."""
     around = situation(session, settings)
-    waiting = unattended(session, {job.id for job in jobs})
-    reason = why_jobs_wait(session, settings) if waiting else None
-    notes = dict.fromkeys(waiting, reason)
+    notes = notes_of(session, {job.id for job in jobs}, settings)
     return [job_out(session, job, around, notes.get(job.id), settings) for job in jobs]
 
 

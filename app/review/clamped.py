@@ -16,8 +16,8 @@ from sqlalchemy.orm import Session, aliased
 
 from app.core.certainty import UNSURE
 from app.core.decisions import DecisionKind, n_decisions
-from app.core.tables import FOREVER, Answer, Category, ClampedLabel, Decision, Document, Job, Summary
-from app.review.decided import Decided, is_one_of, read_decided
+from app.core.tables import Answer, ClampedLabel, Decision, Document, Job, Summary
+from app.review.decided import Decided, categories_of, is_one_of, read_decided
 from app.review.documents import lots
 from app.review.outcome import Place, id_of
 
@@ -37,8 +37,9 @@ class Label(NamedTuple):
 Labels = dict[int, Label]  # of documents
 
 
-def clamp(session: Session, job: Job, source: Job, own: Sequence[Category]) -> None:
+def clamp(session: Session, job: Job, source: Job) -> None:
     """Give a job that is in the database the labels that follow from what was decided about the one it continues."""
+    own = categories_of(session, source)
     decided = read_decided(session, source, own)
     labels, names = clamped(session, source), dict((source.continued or {}).get("names", {}))
     if decided is not None:
@@ -149,9 +150,14 @@ def labeling_rate(session: Session, source: Job) -> float:
 
 
 def of_present_documents(session: Session, job: Job, labels: Labels) -> Labels:
-    """The labels of documents as they are now: a corrected one keeps what was said of it, unless it bears a label."""
+    """The labels of the job's documents: a corrected one keeps what was said of it, unless it bears a label."""
     present = aliased(Document)
-    is_present = and_(present.corpus_id == Document.corpus_id, present.key == Document.key, present.until == FOREVER)
+    is_present = and_(
+        present.corpus_id == Document.corpus_id,
+        present.key == Document.key,
+        present.version <= job.corpus_version,
+        present.until > job.corpus_version,
+    )
     found: Labels = {}
     query = select(Document.id, present.id, present.label).join(present, is_present)
     for some in lots(labels):

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from sqlalchemy import ColumnElement, bindparam, case, false, not_, or_
+from sqlalchemy import ColumnElement, bindparam, case, false, not_, or_, select
 from sqlalchemy.orm import Session
 
 from app.core.decisions import SET_ASIDE, decided_documents, decisions_of, in_force
@@ -155,6 +155,12 @@ def is_one_of(document_ids: Sequence[int]) -> ColumnElement[bool]:
 def listed(document_ids: Iterable[int]) -> Any:
     """Some documents in a statement, however many: as numbers in its text, since parameters are limited."""
     return bindparam(None, sorted(document_ids), expanding=True, literal_execute=True)
+
+
+def categories_of(session: Session, job: Job) -> Sequence[Category]:
+    """The categories of the job's present results, in index order."""
+    present = select(Category).where(Category.job_id == job.id, Category.edition == job.edition)
+    return session.scalars(present.order_by(Category.category)).all()
 
 
 def read_decided(session: Session, job: Job, own: Sequence[Category]) -> Decided | None:

@@ -234,6 +234,12 @@ class ContinuationIn(JobFacts):
         description="Of each chain, from where it is. By default as many as the job had; the burn-in is as large a "
         "part of them as it was.",
     )
+    wait: bool = Field(
+        default=False,
+        description="Queue the job also while this one is queued, running, paused or being extended: it begins when "
+        "this one has succeeded, with the documents of now and with what is decided until then, and it fails if this "
+        "one fails or is cancelled. Without it such a job is refused.",
+    )
 
 
 class ExtensionIn(RequestBody):

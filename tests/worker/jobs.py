@@ -73,6 +73,15 @@ def upload(database: Database, documents: list[dict[str, Any]]) -> str:
         return corpus.id
 
 
+def arrive(database: Database, documents: list[dict[str, Any]]) -> None:
+    """A batch of documents."""
+    with database.sessions.begin() as session:
+        corpus = session.scalars(select(Corpus)).one()
+        corpus.version += 1
+        rows = [{"corpus_id": corpus.id, "version": corpus.version, "label": None, **row} for row in documents]
+        session.execute(insert(Document), rows)
+
+
 def submit(database: Database, corpus_id: str, **fields: Any) -> tuple[str, list[int]]:
     """Queue a job with few topics; returns its id and the units to send."""
     body = {"model": "lbpl-ntm", "sweeps": 12, "chains": 2, "hyperparameters": FEW_TOPICS, **fields}

@@ -4,17 +4,17 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import func, select, update
 from starlette.testclient import TestClient
 
 from app.broker import queue
 from app.core import lifecycle
 from app.core.db import Database
 from app.core.settings import Settings
-from app.core.tables import Answer, AtomRun, Category, Corpus, Document, Encoding, EncodingPart, Job, Unit
+from app.core.tables import Answer, AtomRun, Category, Document, Encoding, EncodingPart, Job, Unit
 from app.uploads.removal import Removal
 from tests.worker import jobs
-from tests.worker.jobs import SUBJECTS, run_to_the_end
+from tests.worker.jobs import SUBJECTS, arrive, run_to_the_end
 from worker import runner
 
 # Of both databases: what is asked of them here is asked in tests/worker/test_review_machine.py, too.
@@ -80,15 +80,6 @@ def answers(client: TestClient, job_id: str) -> dict[str, dict[str, Any]]:
 def names(client: TestClient, job_id: str) -> dict[str, dict[str, Any]]:
     found = client.get(f"/v1/jobs/{job_id}/categories").json()["categories"]
     return {each["name"]: each for each in found}
-
-
-def arrive(database: Database, documents: list[dict[str, Any]]) -> None:
-    """A batch of documents."""
-    with database.sessions.begin() as session:
-        corpus = session.scalars(select(Corpus)).one()
-        corpus.version += 1
-        rows = [{"corpus_id": corpus.id, "version": corpus.version, "label": None, **row} for row in documents]
-        session.execute(insert(Document), rows)
 
 
 def test_decisions_are_labels_of_the_job_that_continues(

@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session, sessionmaker
 from app.broker import queue
 from app.core import lifecycle
 from app.core.decisions import n_decisions
+from app.core.ends import unfinished_run
 from app.core.errors import (
     AnswerChanged,
     BodyTooLarge,
@@ -18,7 +19,6 @@ from app.core.errors import (
     JobTooLarge,
     MalformedRequest,
     ResourceDeleted,
-    ResultsNotReady,
     TooManyJobs,
 )
 from app.core.idempotency import Answer, Once
@@ -38,7 +38,6 @@ from app.http.dependencies import (
 )
 from app.http.job_facts import write_facts
 from app.http.routers.decisions import IfMatch
-from app.http.routers.results import categories_of, find_concluded_job
 from app.http.searches import indexing
 from app.review.clamped import clamp
 from app.review.events import check_tag
@@ -57,7 +56,6 @@ router = APIRouter(prefix="/v1/jobs/{job_id}", tags=["review"])
     responses=problems(
         JobNotFound,
         CorpusNotFound,
-        ResultsNotReady,
         JobNotContinuable,
         AnswerChanged,
         JobTooLarge,
@@ -82,7 +80,8 @@ def continue_job(
 
     What was decided is a label there: a document that somebody gave a category is of that one, and a category that was
     promoted, merged, split or given documents is known. Documents that have arrived since are placed, then sampled with
-    all others. It costs about what is new, and a fraction of a job from the start.
+    all others. It costs a fraction of a job from the start. With `wait` a job that has not ended is continued, too: as
+    soon as it has succeeded, with what is decided until then.
     """
     kept, corpus_id = continued_once(job_id, body, once, sessions, settings, if_match)
     if corpus_id is not None:
@@ -103,11 +102,12 @@ def continued_once(
         kept = once.begin(session)
         if kept is not None:
             return kept, None
-        job, source = lifecycle.continue_job(session, job_id, body.sweeps)
-        find_concluded_job(session, job_id)
+        job, source = lifecycle.continue_job(session, job_id, body.sweeps, wait=body.wait)
         check_tag(source, n_decisions(session, job_id), if_match)
-        unit_ids = lifecycle.queue(session, job)
-        clamp(session, job, source, categories_of(session, source))
+        waits = unfinished_run(session, source) is not None
+        unit_ids = lifecycle.queue(session, job, waits=waits)
+        if not waits:
+            clamp(session, job, source)
         write_facts(session, job, body)
         expected = forecast(sizes_of(session, job), job.settings, goes_on=True)
         check_size("the job", expected.job_seconds, expected.peak_bytes, settings)

@@ -23,12 +23,13 @@ from app.core.errors import (
     ResultsNotReady,
 )
 from app.core.idempotency import Answer, Once
+from app.core.runs import UNFINISHED
 from app.core.tables import DecidedDocument, Decision, Document, Job
 from app.http.dependencies import MAX_BODY_BYTES, JobId, Keyed, Readers, Sessions, answer, problems, rendered
 from app.http.long_answers import written
 from app.http.pages import PAGE, Cursor, Limit, from_cursor, page
-from app.http.routers.results import RowNumber, categories_of
-from app.review.decided import read_decided
+from app.http.routers.results import RowNumber
+from app.review.decided import categories_of, read_decided
 from app.review.events import Desk, check_tag, tag_of
 from app.schemas.decisions import DecisionOut, DecisionPage, DecisionsIn, DecisionsMade
 
@@ -85,7 +86,7 @@ def made_once(
             return kept
         lifecycle.lock(session, job_id)
         job = lifecycle.find_job(session, job_id)
-        if job.edition == 0 and job.status not in lifecycle.UNFINISHED:
+        if job.edition == 0 and job.status not in UNFINISHED:
             raise ResultsNotReady(f"job {job_id} is {job.status}, and has no results: resume it, or submit a new one")
         check_tag(job, n_decisions(session, job_id), if_match)
         desk = Desk(session, job, categories_of(session, job))

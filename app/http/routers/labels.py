@@ -21,7 +21,8 @@ from app.http.files import read_limits
 from app.http.long_answers import written
 from app.http.pages import PAGE, Cursor, Limit
 from app.http.routers.audit import audited_out, of_audit, read_audits
-from app.http.routers.results import categories_of, find_concluded_job
+from app.http.routers.results import find_concluded_job
+from app.review.decided import categories_of
 from app.schemas.labels import (
     MAX_APPLIED,
     AppliedOut,

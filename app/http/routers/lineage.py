@@ -23,7 +23,8 @@ from app.http.comparisons import compare
 from app.http.dependencies import JobId, Readers, check_corpus_id, check_job_id, problems
 from app.http.long_answers import written
 from app.http.pages import PAGE, Cursor, Limit, NewestFirst, from_cursor, page
-from app.http.routers.results import categories_of, find_concluded_job
+from app.http.routers.results import find_concluded_job
+from app.review.decided import categories_of
 from app.schemas.common import CORPUS_ID
 from app.schemas.lineage import EARLIER_JOB_ID, ComparisonOut, DecisionRef, LineageJob, LineagePage
 

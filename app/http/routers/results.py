@@ -1,6 +1,5 @@
 """Results: the trace while a job runs, and its categories once it has succeeded."""
 
-from collections.abc import Sequence
 from typing import Annotated, TypeVar
 
 from fastapi import APIRouter, Query, Response
@@ -11,7 +10,7 @@ from sqlalchemy.orm import Session
 from app.core import lifecycle
 from app.core.decisions import n_decisions
 from app.core.errors import JobNotFound, MalformedRequest, ResultsNotReady
-from app.core.tables import Category, Draw, Job, Summary
+from app.core.tables import Draw, Job, Summary
 from app.http.category_answers import category_out
 from app.http.dependencies import JobId, Readers, problems
 from app.http.long_answers import written
@@ -126,12 +125,6 @@ def numbers(shown: Shown, n_new: PosteriorOut) -> tuple[int, NewCategoriesOut]:
     number = len(shown.categories) - n_known
     low, high = (max(limit + number - found.number, 0) for limit in found.interval_90)
     return n_known, NewCategoriesOut(number=number, interval_90=(low, high))
-
-
-def categories_of(session: Session, job: Job) -> Sequence[Category]:
-    """The categories of the job's present results, in index order."""
-    present = select(Category).where(Category.job_id == job.id, Category.edition == job.edition)
-    return session.scalars(present.order_by(Category.category)).all()
 
 
 def told(kind: type[Told], stored: Summary, name: str) -> Told | None:

@@ -11,7 +11,8 @@ from app.core.kinds import MODELS
 from app.core.tables import Category, Topic
 from app.http.dependencies import JobId, Readers, problems
 from app.http.long_answers import written
-from app.http.routers.results import categories_of, find_concluded_job
+from app.http.routers.results import find_concluded_job
+from app.review.decided import categories_of
 from app.schemas.topics import CategoryOfTopic, TopicOut, TopicsOut, TopicWord
 
 router = APIRouter(prefix="/v1/jobs/{job_id}", tags=["results"])

@@ -82,14 +82,15 @@ def test_files_go_to_the_corpus_of_the_job_and_the_job_continues(
     assert {"d5", "d9"} <= keys, "also those of the first week"
 
 
-def test_a_job_that_has_no_results_is_refused_before_anything_is_uploaded(
+def test_a_job_that_comes_to_no_results_is_refused_before_anything_is_uploaded(
     url: str, source: str, week: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     client, out = Client(url), week.parent / "out.csv"
     [corpus] = client.corpora()
-    queued = client.submit(corpus["id"])["id"]
+    stopped = client.submit(corpus["id"])["id"]
+    client.cancel(stopped)
     for job_id, told in (
-        (queued, f"job {queued} is queued; only a succeeded job can be continued"),
+        (stopped, f"job {stopped} is cancelled; resume it, and continue it then"),
         (corpus["id"], f"there is no job {corpus['id']}"),
     ):
         assert run(week, "--continue", job_id, "--url", url, "--out", out) == 1
