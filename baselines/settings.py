@@ -1,11 +1,23 @@
 """The constants of the methods: what each is given before it sees a document. Loads no numba: the API reads it too."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+# Inclusive limits of the constants of direct k-way clustering.
+CLUTO_LIMITS: dict[str, tuple[float, float]] = {"n_refinements": (1, 1000)}
 
 
 @dataclass(frozen=True)
 class ClutoSettings:
-    """Of direct k-way clustering by criterion i2; what CLUTO does by default."""
+    """Of direct k-way clustering by criterion i2; what CLUTO does by default. A chain is one of its trials.
+
+    Raises ValueError for a value outside `CLUTO_LIMITS`.
+    """
+
+    n_refinements: int = 10  # passes of refinement at most
+
+    def __post_init__(self) -> None:
+        check_limits(self, CLUTO_LIMITS)
 
 
 @dataclass(frozen=True)
@@ -31,3 +43,11 @@ class DpgmSettings:
 @dataclass(frozen=True)
 class DldaSettings:
     """Of D-LDA, the double-latent-layered topic model with a fixed number of categories."""
+
+
+def check_limits(settings: object, limits: Mapping[str, tuple[float, float]]) -> None:
+    """Raise ValueError, naming the value and its limits, for one that is outside them."""
+    for name, (low, high) in limits.items():
+        value = getattr(settings, name)
+        if not low <= value <= high:
+            raise ValueError(f"{name} = {value} is not within {low} and {high}")
