@@ -20,9 +20,19 @@ class ClutoSettings:
         check_limits(self, CLUTO_LIMITS)
 
 
+# Inclusive limits of the constants of semi-supervised kernel k-means.
+SSKM_LIMITS: dict[str, tuple[float, float]] = {"weight": (0.0, 1e6), "n_rounds": (1, 10_000)}
+
+
 @dataclass(frozen=True)
 class SskmSettings:
-    """Of semi-supervised kernel k-means."""
+    """Of semi-supervised kernel k-means. Raises ValueError for a value outside `SSKM_LIMITS`."""
+
+    weight: float = 1.0  # of a constraint, as a multiple of n / (K C) for C constraints among n documents
+    n_rounds: int = 100  # batch rounds and passes of single moves, together, at most
+
+    def __post_init__(self) -> None:
+        check_limits(self, SSKM_LIMITS)
 
 
 @dataclass(frozen=True)

@@ -122,3 +122,67 @@ def move(rows, d, r, s, group, sizes, sums):
     sizes[r] -= 1
     sizes[s] += 1
     group[d] = s
+
+
+@njit(cache=True, nogil=True)
+def ties(constraints, labeled, y, r, s):
+    """The constraints of a document with the others of group s: w (as many of its label - as many of other labels).
+
+    The document, which is in group r, has label y or none. `labeled` int64[K] counts each group's labeled documents.
+    """
+    if y < 0:
+        return 0.0
+    itself = 1 if r == s else 0
+    return constraints.weight * (2 * constraints.counts[y, s] - labeled[s] - itself)
+
+
+@njit(cache=True, nogil=True)
+def refine_kernel_means(rows, constraints, order, group, sums, stop):
+    """Visit the documents in this order and move each to where the sum of Q_s / n_s gains most; how many moved.
+
+    Q_s = |D_s|^2 + the constraints within group s, so this lowers the objective of semi-supervised kernel k-means by as
+    much. In place, `constraints.counts` too. A group keeps at least one document. O(nonzeros K) time. Returns early
+    once the flag is raised.
+    """
+    n_groups = sums.shape[1]
+    sizes = np.bincount(group, minlength=n_groups)
+    labeled = constraints.counts.sum(axis=0)
+    within = (sums * sums).sum(axis=0) + within_groups(constraints)
+    product, tied = np.empty(n_groups), np.empty(n_groups)
+    n_moved = 0
+    for d in order:
+        if is_raised(stop):
+            break
+        r, y = group[d], constraints.labels[d]
+        if sizes[r] == 1:
+            continue
+        square = multiply(rows, d, sums, product)
+        for s in range(n_groups):
+            tied[s] = 2.0 * (product[s] + ties(constraints, labeled, y, r, s))
+        left = (within[r] - tied[r] + square) / (sizes[r] - 1) - within[r] / sizes[r]
+        best, gain = r, 0.0
+        for s in range(n_groups):
+            if s != r:
+                gained = left + (within[s] + tied[s] + square) / (sizes[s] + 1) - within[s] / sizes[s]
+                if gained > gain:
+                    best, gain = s, gained
+        if gain > SMALLEST_GAIN:
+            within[r] += square - tied[r]
+            within[best] += square + tied[best]
+            if y >= 0:
+                constraints.counts[y, r] -= 1
+                constraints.counts[y, best] += 1
+                labeled[r] -= 1
+                labeled[best] += 1
+            move(rows, d, r, best, group, sizes, sums)
+            n_moved += 1
+    return n_moved
+
+
+@njit(cache=True, nogil=True)
+def within_groups(constraints):
+    """float64[K]: the constraints within each group, over ordered pairs: w (pairs of one label - pairs of two)."""
+    counts = constraints.counts
+    labeled = counts.sum(axis=0)
+    same = (counts * counts).sum(axis=0)
+    return constraints.weight * (2.0 * same - labeled - labeled * labeled)
