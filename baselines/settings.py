@@ -1,16 +1,39 @@
 """The constants of the methods: what each is given before it sees a document. Loads no numba: the API reads it too."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal, get_args
+
+# Inclusive limits of the constants of direct k-way clustering.
+CLUTO_LIMITS: dict[str, tuple[float, float]] = {"n_refinements": (1, 1000)}
 
 
 @dataclass(frozen=True)
 class ClutoSettings:
-    """Of direct k-way clustering by criterion i2; what CLUTO does by default."""
+    """Of direct k-way clustering by criterion i2; what CLUTO does by default. A chain is one of its trials.
+
+    Raises ValueError for a value outside `CLUTO_LIMITS`.
+    """
+
+    n_refinements: int = 10  # passes of refinement at most
+
+    def __post_init__(self) -> None:
+        check_limits(self, CLUTO_LIMITS)
+
+
+# Inclusive limits of the constants of semi-supervised kernel k-means.
+SSKM_LIMITS: dict[str, tuple[float, float]] = {"weight": (0.0, 1e6), "n_rounds": (1, 10_000)}
 
 
 @dataclass(frozen=True)
 class SskmSettings:
-    """Of semi-supervised kernel k-means."""
+    """Of semi-supervised kernel k-means. Raises ValueError for a value outside `SSKM_LIMITS`."""
+
+    weight: float = 1.0  # of a constraint, as a multiple of n / (K C) for C constraints among n documents
+    n_rounds: int = 100  # batch rounds and passes of single moves, together, at most
+
+    def __post_init__(self) -> None:
+        check_limits(self, SSKM_LIMITS)
 
 
 @dataclass(frozen=True)
@@ -23,11 +46,58 @@ class SlSettings:
     """Of serendipitous learning, maximum margin with known classes and clusters."""
 
 
+Inference = Literal["variational", "gibbs"]
+
+# Inclusive limits of the constants of the Dirichlet process Gaussian mixture.
+DPGM_LIMITS: dict[str, tuple[float, float]] = {
+    "n_components": (1, 10_000),
+    "n_groups": (1, 10_000),
+    "n_rounds": (1, 100_000),
+    "tolerance": (0.0, 1e6),
+    "n_start_groups": (1, 10_000),
+    "most_groups": (1, 10_000),
+    "concentration": (1e-6, 1e6),
+    "concentration_shape": (0.1, 1e6),
+    "concentration_rate": (1e-6, 1e6),
+    "mean_strength": (1e-6, 1e6),
+    "shape": (1.001, 1e6),
+}
+
+
 @dataclass(frozen=True)
 class DpgmSettings:
-    """Of the Dirichlet process Gaussian mixture."""
+    """Of the Dirichlet process Gaussian mixture. Raises ValueError for a value outside `DPGM_LIMITS`."""
+
+    inference: Inference = "variational"
+    n_components: int = 500  # principal components of the documents, as in the paper
+    is_whitened: bool = False  # whether each of them is scaled to variance one
+    n_groups: int = 50  # T, groups that the variational way may fill
+    n_rounds: int = 500  # of the variational way at most
+    tolerance: float = 1e-3  # it settles when its bound rises by less
+    n_start_groups: int = 20  # groups of k-means that the sampler starts from
+    most_groups: int = 200  # that the sampler may have at a time
+    concentration: float = 1.0  # gamma of the variational way; the sampler starts from it
+    concentration_shape: float = 1.0  # of gamma's Gamma prior, for the sampler
+    concentration_rate: float = 1.0
+    mean_strength: float = 0.01  # kappa_0, documents that the prior mean of a group counts for
+    shape: float = 2.0  # a_0, of the Gamma prior of precisions, under which the expected variance is the whole's
+
+    def __post_init__(self) -> None:
+        check_limits(self, DPGM_LIMITS)
+        if self.inference not in get_args(Inference):
+            raise ValueError(f"inference = {self.inference!r} is not {' or '.join(get_args(Inference))}")
+        if self.n_start_groups > self.most_groups:
+            raise ValueError(f"n_start_groups = {self.n_start_groups} is above most_groups = {self.most_groups}")
 
 
 @dataclass(frozen=True)
 class DldaSettings:
     """Of D-LDA, the double-latent-layered topic model with a fixed number of categories."""
+
+
+def check_limits(settings: object, limits: Mapping[str, tuple[float, float]]) -> None:
+    """Raise ValueError, naming the value and its limits, for one that is outside them."""
+    for name, (low, high) in limits.items():
+        value = getattr(settings, name)
+        if not low <= value <= high:
+            raise ValueError(f"{name} = {value} is not within {low} and {high}")
