@@ -3,6 +3,14 @@
 from dataclasses import dataclass
 
 
+def check_limits(settings: object, limits: dict[str, tuple[float, float]]) -> None:
+    """Raise ValueError for a value outside its limits, which are inclusive."""
+    for name, (low, high) in limits.items():
+        value = getattr(settings, name)
+        if not low <= value <= high:
+            raise ValueError(f"{name} = {value} is not within {low} and {high}")
+
+
 @dataclass(frozen=True)
 class ClutoSettings:
     """Of direct k-way clustering by criterion i2; what CLUTO does by default."""
@@ -18,9 +26,41 @@ class CoscSettings:
     """Of constrained 1-spectral clustering."""
 
 
+# Inclusive limits of the constants of serendipitous learning.
+SL_LIMITS: dict[str, tuple[float, float]] = {
+    "labeled_weight": (1e-6, 1e9),
+    "unlabeled_weight": (0.0, 1e9),
+    "balance": (0.0, 1e6),
+    "n_components": (1, 4096),
+    "n_restarts": (1, 100),
+    "start_share": (0.01, 1.0),
+    "max_rounds": (1, 1000),
+    "round_tolerance": (0.0, 1.0),
+    "gap_tolerance": (1e-9, 1.0),
+    "max_passes": (1, 10_000),
+}
+
+
 @dataclass(frozen=True)
 class SlSettings:
-    """Of serendipitous learning, maximum margin with known classes and clusters."""
+    """Of serendipitous learning, maximum margin with known classes and clusters; docs/baselines/sl.md says more.
+
+    Raises ValueError for a value outside `SL_LIMITS`.
+    """
+
+    labeled_weight: float = 100.0  # C_l, of the mean loss of labeled documents against |W|^2 / 2
+    unlabeled_weight: float = 100.0  # C_u, of the mean loss of unlabeled documents
+    balance: float = 0.1  # B / u: by how much the mean scores of two new categories may differ
+    n_components: int = 500  # principal components that the documents are reduced to, as in the paper
+    n_restarts: int = 10  # starts, of which the one with the lowest objective is kept
+    start_share: float = 1 / 3  # of the unlabeled documents, the least known ones: new categories start from them
+    max_rounds: int = 30  # of the concave-convex procedure, a start
+    round_tolerance: float = 1e-3  # relative fall of the objective below which a start is done
+    gap_tolerance: float = 1e-2  # relative duality gap below which a round's convex problem is solved
+    max_passes: int = 50  # over the documents, for a round's convex problem
+
+    def __post_init__(self) -> None:
+        check_limits(self, SL_LIMITS)
 
 
 @dataclass(frozen=True)
