@@ -21,9 +21,33 @@ class SskmSettings:
     """Of semi-supervised kernel k-means."""
 
 
+# Inclusive limits of the constants of constrained 1-spectral clustering.
+COSC_LIMITS: dict[str, tuple[float, float]] = {
+    "n_starts": (1, 100),
+    "n_repeats": (1, 100),
+    "n_iterations": (1, 10_000),
+    "most_iterations": (1, 100_000),
+    "tolerance": (0.0, 1.0),
+    "n_gammas": (1, 100),
+}
+
+
 @dataclass(frozen=True)
 class CoscSettings:
-    """Of constrained 1-spectral clustering."""
+    """Of constrained 1-spectral clustering; docs/baselines/cosc.md says more.
+
+    Raises ValueError for a value outside `COSC_LIMITS`.
+    """
+
+    n_starts: int = 2  # of every split: one from the Laplacian's second eigenvector, the others random
+    n_repeats: int = 1  # of the whole recursion, of which the lowest cut is kept
+    n_iterations: int = 50  # of the inner problem of a step, at first
+    most_iterations: int = 100  # they double when a step fails, up to this; then the descent is at its end
+    tolerance: float = 1e-4  # relative fall of the ratio below which a step has failed
+    n_gammas: int = 5  # penalties of broken links that a split tries, with more than two categories
+
+    def __post_init__(self) -> None:
+        check_limits(self, COSC_LIMITS)
 
 
 # Inclusive limits of the constants of serendipitous learning.
