@@ -10,7 +10,6 @@ import numpy as np
 from scipy.special import gammaln, logsumexp
 from sklearn.cluster import kmeans_plusplus
 
-from baselines.components import principal_components
 from baselines.dpgm_gibbs import empty_tables, fill, sample_groups
 from baselines.method import Given, MethodState, new_state
 from baselines.normal_gamma import (
@@ -23,6 +22,7 @@ from baselines.normal_gamma import (
     sums_of,
     variance_of,
 )
+from baselines.principal_components import principal_components
 from baselines.rows import unit_rows
 from baselines.settings import DpgmSettings
 from baselines.stick_breaking import expected_log_weights, stick_divergence, sticks_of

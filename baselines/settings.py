@@ -4,6 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+
+def check_limits(settings: object, limits: Mapping[str, tuple[float, float]]) -> None:
+    """Raise ValueError, naming the value and its limits, for one that is outside them."""
+    for name, (low, high) in limits.items():
+        value = getattr(settings, name)
+        if not low <= value <= high:
+            raise ValueError(f"{name} = {value} is not within {low} and {high}")
+
+
 # Inclusive limits of the constants of direct k-way clustering.
 CLUTO_LIMITS: dict[str, tuple[float, float]] = {"n_refinements": (1, 1000)}
 
@@ -36,14 +45,70 @@ class SskmSettings:
         check_limits(self, SSKM_LIMITS)
 
 
+# Inclusive limits of the constants of constrained 1-spectral clustering.
+COSC_LIMITS: dict[str, tuple[float, float]] = {
+    "n_starts": (1, 100),
+    "n_repeats": (1, 100),
+    "n_iterations": (1, 10_000),
+    "most_iterations": (1, 100_000),
+    "tolerance": (0.0, 1.0),
+    "n_gammas": (1, 100),
+}
+
+
 @dataclass(frozen=True)
 class CoscSettings:
-    """Of constrained 1-spectral clustering."""
+    """Of constrained 1-spectral clustering; docs/baselines/cosc.md says more.
+
+    Raises ValueError for a value outside `COSC_LIMITS`.
+    """
+
+    n_starts: int = 2  # of every split: one from the Laplacian's second eigenvector, the others random
+    n_repeats: int = 1  # of the whole recursion, of which the lowest cut is kept
+    n_iterations: int = 50  # of the inner problem of a step, at first
+    most_iterations: int = 100  # they double when a step fails, up to this; then the descent is at its end
+    tolerance: float = 1e-4  # relative fall of the ratio below which a step has failed
+    n_gammas: int = 5  # penalties of broken links that a split tries, with more than two categories
+
+    def __post_init__(self) -> None:
+        check_limits(self, COSC_LIMITS)
+
+
+# Inclusive limits of the constants of serendipitous learning.
+SL_LIMITS: dict[str, tuple[float, float]] = {
+    "labeled_weight": (1e-6, 1e9),
+    "unlabeled_weight": (0.0, 1e9),
+    "balance": (0.0, 1e6),
+    "n_components": (1, 4096),
+    "n_restarts": (1, 100),
+    "start_share": (0.01, 1.0),
+    "max_rounds": (1, 1000),
+    "round_tolerance": (0.0, 1.0),
+    "gap_tolerance": (1e-9, 1.0),
+    "max_passes": (1, 10_000),
+}
 
 
 @dataclass(frozen=True)
 class SlSettings:
-    """Of serendipitous learning, maximum margin with known classes and clusters."""
+    """Of serendipitous learning, maximum margin with known classes and clusters; docs/baselines/sl.md says more.
+
+    Raises ValueError for a value outside `SL_LIMITS`.
+    """
+
+    labeled_weight: float = 100.0  # C_l, of the mean loss of labeled documents against |W|^2 / 2
+    unlabeled_weight: float = 100.0  # C_u, of the mean loss of unlabeled documents
+    balance: float = 0.1  # B / u: by how much the mean scores of two new categories may differ
+    n_components: int = 500  # principal components that the documents are reduced to, as in the paper
+    n_restarts: int = 10  # starts, of which the one with the lowest objective is kept
+    start_share: float = 1 / 3  # of the unlabeled documents, the least known ones: new categories start from them
+    max_rounds: int = 30  # of the concave-convex procedure, a start
+    round_tolerance: float = 1e-3  # relative fall of the objective below which a start is done
+    gap_tolerance: float = 1e-2  # relative duality gap below which a round's convex problem is solved
+    max_passes: int = 50  # over the documents, for a round's convex problem
+
+    def __post_init__(self) -> None:
+        check_limits(self, SL_LIMITS)
 
 
 Inference = Literal["variational", "gibbs"]
@@ -93,11 +158,3 @@ class DpgmSettings:
 @dataclass(frozen=True)
 class DldaSettings:
     """Of D-LDA, the double-latent-layered topic model with a fixed number of categories."""
-
-
-def check_limits(settings: object, limits: Mapping[str, tuple[float, float]]) -> None:
-    """Raise ValueError, naming the value and its limits, for one that is outside them."""
-    for name, (low, high) in limits.items():
-        value = getattr(settings, name)
-        if not low <= value <= high:
-            raise ValueError(f"{name} = {value} is not within {low} and {high}")

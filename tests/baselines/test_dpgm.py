@@ -12,11 +12,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import BayesianGaussianMixture
 
 from baselines import method
-from baselines.components import principal_components
 from baselines.dpgm import Dpgm
 from baselines.dpgm_gibbs import Tables, empty_tables, fill, log_density, sample_groups
 from baselines.method import MethodState
 from baselines.normal_gamma import Sums, log_evidence, posterior_of, prior_of, sums_of
+from baselines.principal_components import principal_components
 from baselines.rows import unit_rows
 from baselines.settings import DpgmSettings
 from baselines.stick_breaking import sticks_of
