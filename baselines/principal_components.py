@@ -14,9 +14,9 @@ NO_VARIANCE = 1e-10  # of the greatest variance, up to which a component is roun
 def principal_components(matrix: csr_array, n_components: int, random: np.random.Generator, threads: Threads) -> Array:
     """float64[n, d]: the centered rows along their d directions of greatest variance, descending.
 
-    d is `n_components`, or as many as have any variance, and one at least. Halko, Martinsson and Tropp (2011), algorithm 4.4, on the
-    centered rows, which are never built. The sign of a component is that of its greatest entry by magnitude. Raises
-    Interrupted when the flag is raised, within one product of the rows with the directions.
+    d is `n_components`, or as many as have any variance, and one at least. Halko, Martinsson and Tropp (2011),
+    algorithm 4.4, on the centered rows, which are never built. The sign of a component is that of its greatest entry by
+    magnitude. Raises Interrupted when the flag is raised, within one product of the rows with the directions.
     """
     if not matrix.shape[0]:
         return np.zeros((0, 0))

@@ -155,6 +155,26 @@ class DpgmSettings:
             raise ValueError(f"n_start_groups = {self.n_start_groups} is above most_groups = {self.most_groups}")
 
 
+# Inclusive limits of the constants of D-LDA.
+DLDA_LIMITS: dict[str, tuple[float, float]] = {
+    "n_topics": (1, 4096),
+    "alpha": (1e-6, 1e6),
+    "zeta": (1e-6, 1e6),
+    "beta": (1e-6, 1e6),
+}
+
+
 @dataclass(frozen=True)
 class DldaSettings:
-    """Of D-LDA, the double-latent-layered topic model with a fixed number of categories."""
+    """Of D-LDA, the double-latent-layered topic model with a fixed number of categories.
+
+    Raises ValueError for a value outside `DLDA_LIMITS`.
+    """
+
+    n_topics: int = 128  # L
+    alpha: float = 1.0  # of the Dirichlet over a document's categories
+    zeta: float = 1.0  # of that over a category's topics
+    beta: float = 0.01  # of that over a topic's words
+
+    def __post_init__(self) -> None:
+        check_limits(self, DLDA_LIMITS)

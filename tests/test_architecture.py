@@ -15,6 +15,7 @@ ROOMS = ("app", "worker", "sampler", "baselines", "newfound_client", "migrations
 ALLOWED = {
     "app": (
         "app",
+        "baselines.settings",
         "newfound_client",
         "migrations",
         "sampler.answers.metrics",
@@ -126,7 +127,7 @@ APP_PARTS = {
     "app.core.settings": (),
     "app.core": ("app.core", "migrations"),
     "app.broker": ("app.core", "app.broker"),
-    "app.schemas": ("app.core", "app.schemas", "sampler"),
+    "app.schemas": ("app.core", "app.schemas", "baselines.settings", "sampler"),
     "app.uploads": ("app.core", "app.uploads"),
     "app.search": ("app.core", "app.search", "app.uploads"),
     "app.exports": ("app.core", "app.exports"),

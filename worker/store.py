@@ -10,7 +10,7 @@ from sqlalchemy import Select, and_, collate, delete, func, insert, select
 from sqlalchemy.orm import Session, sessionmaker
 
 from app.core.category_names import names_of_new
-from app.core.kinds import UnitKind
+from app.core.kinds import UnitKind, n_chains
 from app.core.tables import ENCODING_OF_JOB, Checkpoint, ClampedLabel, Document, Draw, Job, Unit, is_part_of
 from sampler.archive import CheckpointError
 from sampler.copies import Texts
@@ -222,5 +222,4 @@ def traces(session: Session, job: Job) -> dict[str, Array]:
     quantities = [getattr(Draw, name) for name in TRACED]
     kept = select(*quantities).where(Draw.job_id == job.id, Draw.sweep > job.settings["burn_in"])
     rows = np.array(session.execute(kept.order_by(Draw.chain, Draw.sweep)).all(), np.float64)
-    n_chains = job.settings["chains"]
-    return {name: rows[:, i].reshape(n_chains, -1) for i, name in enumerate(TRACED)}
+    return {name: rows[:, i].reshape(n_chains(job.settings), -1) for i, name in enumerate(TRACED)}

@@ -6,7 +6,7 @@ A new one begins here. What a kind of unit does is one file of the worker; what 
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 Stage = Literal["encode", "atoms", "calibrate", "sample", "conclude", "power", "done"]
 
@@ -34,6 +34,13 @@ class Model(StrEnum):
 
     LBPL_NTM = "lbpl-ntm"  # the paper's topic model
     CALIBRATED = "calibrated"  # known or new, and how fine categories are, are learned from the labels
+    # The methods that the paper compares its model with, see docs/baselines/.
+    DLDA = "dlda"
+    SL = "sl"
+    COSC = "cosc"
+    SSKM = "sskm"
+    CLUTO = "cluto"
+    DPGM = "dpgm"
 
 
 class UnitFacts(NamedTuple):
@@ -56,6 +63,9 @@ class ModelFacts(NamedTuple):
     burn_in: float  # by default, as a share of the sweeps
     has_topics: bool  # it learns the topics of its categories
     has_power_test: bool
+    finds_number: bool = True  # of categories; else it is told
+    is_baseline: bool = False  # one of the paper's peers
+    can_continue: bool = True
 
 
 UNIT_KINDS: Mapping[str, UnitFacts] = {
@@ -92,5 +102,38 @@ MODELS: Mapping[str, ModelFacts] = {
         has_topics=True,
         has_power_test=True,
     ),
+    **{
+        name: ModelFacts(
+            preparations=(),
+            own_settings=(name,),
+            chains=chains,
+            sweeps=sweeps,
+            burn_in=burn_in,
+            has_topics=False,
+            has_power_test=False,
+            finds_number=name == Model.DPGM,
+            is_baseline=True,
+            can_continue=False,
+        )
+        for name, chains, sweeps, burn_in in (
+            (Model.DLDA, 2, 500, 0.5),
+            (Model.SL, 1, 400, 1.0),
+            (Model.COSC, 1, 200, 1.0),
+            (Model.SSKM, 1, 100, 1.0),
+            (Model.CLUTO, 10, 10, 1.0),
+            (Model.DPGM, 5, 500, 1.0),
+        )
+    },
 }
 DEFAULT_MODEL = Model.CALIBRATED
+
+
+def numbers_of(settings: Mapping[str, Any]) -> list[int]:
+    """The numbers of categories that a job is asked for, known ones included; none if the model finds the number."""
+    asked = settings.get("n_categories")
+    return [] if asked is None else [asked] if isinstance(asked, int) else list(asked)
+
+
+def n_chains(settings: Mapping[str, Any]) -> int:
+    """The chains of a job: as many for each number of categories."""
+    return int(settings["chains"]) * max(len(numbers_of(settings)), 1)

@@ -39,7 +39,7 @@ from app.core.errors import (
     JobNotTestable,
     SideRunNotFound,
 )
-from app.core.kinds import MODELS, SIDE_KINDS, SideKind, UnitKind
+from app.core.kinds import MODELS, SIDE_KINDS, SideKind, UnitKind, n_chains
 from app.core.leases import CALL_SECONDS
 from app.core.runs import LIVE, UNFINISHED, Run, change
 from app.core.tables import MAX_SWEEPS, Corpus, Document, Encoding, Job, SideRun, Unit, is_part_of, is_visible_job
@@ -53,7 +53,7 @@ def submit(
 ) -> tuple[Job, list[int]]:
     """Queue a job over the corpus as it is now; returns the job and the unit ids that call for workers.
 
-    `settings["model"]` and `settings["chains"]` say which units there are. Raises CorpusNotFound.
+    `settings["model"]`, `chains` and `n_categories` say which units there are. Raises CorpusNotFound.
     """
     # The shared lock keeps the corpus from being deleted between this look and the commit.
     version = session.scalar(
@@ -80,7 +80,7 @@ def queue(session: Session, job: Job, *, waits: bool = False) -> list[int]:
     if not waits:
         encode.status, encode.lease_until = "ready", session.scalar(select(now() + CALL_SECONDS))
     before = [Unit(job_id=job.id, kind=kind, status="waiting") for kind in MODELS[settings["model"]].preparations]
-    chains = [Unit(job_id=job.id, kind=UnitKind.CHAIN, chain=c, status="waiting") for c in range(settings["chains"])]
+    chains = [Unit(job_id=job.id, kind=UnitKind.CHAIN, chain=c, status="waiting") for c in range(n_chains(settings))]
     session.add_all([encode, *before, *chains, Unit(job_id=job.id, kind=UnitKind.CONCLUDE, status="waiting")])
     session.flush()
     return [] if waits else [encode.id]

@@ -234,12 +234,26 @@ class Job(Base):
     continued: Mapped[dict[str, Any] | None] = mapped_column(
         JSON(none_as_null=True)
     )  # edition decision names ids clamped
+    comparison_id: Mapped[str | None] = mapped_column(String(36), index=True)  # that it is one cell of
     deleted_at: Mapped[float | None]  # since then nobody sees it, while its rows are taken out a few at a time
 
     __table_args__ = (
         Index(None, "created_at", "id"),
         Index("ix_jobs_deleted", "deleted_at", sqlite_where=IS_DELETED, postgresql_where=IS_DELETED),
     )
+
+
+class Comparison(Base):
+    """Several methods over several random choices of the labels that a method sees: a job each."""
+
+    __tablename__ = "comparisons"
+
+    id: Mapped[str] = mapped_column(String(36), primary_key=True)
+    corpus_id: Mapped[str] = parent("corpora.id", index=True)
+    corpus_version: Mapped[int]
+    name: Mapped[str | None] = mapped_column(String(MAX_NAME))
+    settings: Mapped[dict[str, Any]]  # as they were asked for
+    created_at: Mapped[float] = mapped_column(default=now())
 
 
 def is_visible_job() -> ColumnElement[bool]:
@@ -463,6 +477,17 @@ class Summary(Base):
     edition: Mapped[int] = mapped_column(primary_key=True, autoincrement=False, default=1, server_default="1")
     best_chain: Mapped[int | None]  # whose answers these are; null if all chains are pooled
     data: Mapped[dict[str, Any]]  # n_new and n_new_with_documents: draws by value; diagnostics, calibration if any
+
+
+class NumberAnswer(Base):
+    """What a job that was asked for several numbers of categories answers with one of them."""
+
+    __tablename__ = "number_answers"
+
+    job_id: Mapped[str] = parent("jobs.id", primary_key=True)
+    edition: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    n_categories: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    data: Mapped[bytes]  # the category of each of its `answers`, by rising document_id, see `sampler.archive`
 
 
 class Decision(Base):

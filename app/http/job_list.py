@@ -13,7 +13,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
 from app.core.db import now
-from app.core.kinds import UnitKind
+from app.core.kinds import UnitKind, n_chains
 from app.core.runs import LIVE
 from app.core.settings import Settings
 from app.core.tables import Encoding, Job, Unit
@@ -105,7 +105,7 @@ def progress(
     job: Row[Any], states: Sequence[tuple[str, UnitState]], sizes: Sizes, at: float, note: str | None
 ) -> SummaryProgress:  # fmt: skip
     """How far a job is; until its corpus is encoded the sizes make no difference."""
-    n_sweeps = job.settings["sweeps"] * job.settings["chains"]
+    n_sweeps = job.settings["sweeps"] * n_chains(job.settings)
     works, share = costs(sizes, json.dumps(job.settings, sort_keys=True), job.continues is not None)
     is_done = job.status == "succeeded"  # whatever its units do since then
     unfinished = {state.kind for status, state in states if status != "done" and not is_done}

@@ -2,12 +2,13 @@
 
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import Field, computed_field, model_validator
+from pydantic import AfterValidator, Field, computed_field, model_validator
 
-from app.core.kinds import DEFAULT_MODEL, MODELS, Model
+from app.core.kinds import DEFAULT_MODEL, MODELS, Model, n_chains
 from app.core.tables import MAX_SWEEPS
 from app.schemas.common import CORPUS_ID, RequestBody, request_example
 from app.schemas.job_facts import JobFacts
+from app.schemas.method_settings import ClutoIn, CoscIn, DldaIn, DpgmIn, SlIn, SskmIn
 from app.schemas.text import TextIn
 from sampler.hyperparameters import (
     CALIBRATED_LIMITS,
@@ -25,11 +26,18 @@ CALIBRATED = CalibratedHyperparameters()
 PAPER, OURS = MODELS[Model.LBPL_NTM], MODELS[Model.CALIBRATED]
 ONLY = {name: Model(model) for model, facts in MODELS.items() for name in facts.own_settings}
 MAX_GRID = 16  # smoothings or powers
+MAX_NUMBERS = 64  # of categories that one job tries
+MAX_CHAINS = 256  # of all numbers together
 
 ABOUT_MODELS = (
     "`calibrated` learns from the labels which documents belong to a known category and how fine categories are, and "
-    "says how far its answers can be trusted. `lbpl-ntm` is the paper's topic model. Default: the one that `kernel`, "
-    f"`hyperparameters` or `calibrated` goes with, if one of them is given; otherwise {DEFAULT_MODEL}."
+    "says how far its answers can be trusted. `lbpl-ntm` is the paper's topic model. The others are our "
+    "implementations of the methods that the paper compares it with, which are told the number of categories, but for "
+    f"`dpgm`. Default: the one that a setting of one model alone goes with, if one is given; else {DEFAULT_MODEL}."
+)
+ABOUT_NUMBERS = (
+    "For the models that are told the number of categories: how many there are, the known ones included; or several "
+    "numbers, each of which is tried, and of which the answer has the one that `numbers` of the categories says."
 )
 ABOUT_KERNELS = (
     "For lbpl-ntm: how chains draw from the posterior, which is the same for both. `blocked` is partially collapsed "
@@ -39,7 +47,22 @@ ABOUT_KERNELS = (
 )
 
 
+def ascending(numbers: list[int]) -> list[int]:
+    """The numbers in order, each once."""
+    return sorted(set(numbers))
+
+
 ModelName = Annotated[Model, Field(strict=False)]  # a string in JSON
+NumberOfCategories = Annotated[int, Field(ge=1, le=10_000)]
+Numbers = Annotated[list[NumberOfCategories], Field(min_length=1, max_length=MAX_NUMBERS), AfterValidator(ascending)]
+BASELINES: dict[str, type[RequestBody]] = {
+    "dlda": DldaIn,
+    "sl": SlIn,
+    "cosc": CoscIn,
+    "sskm": SskmIn,
+    "cluto": ClutoIn,
+    "dpgm": DpgmIn,
+}
 Smoothing = Annotated[float, Field(ge=1e-3, le=1e3, allow_inf_nan=None)]
 Power = Annotated[float, Field(ge=-10.0, le=10.0, allow_inf_nan=None)]
 
@@ -122,7 +145,7 @@ class CalibratedIn(RequestBody):
 
 
 class SettingsIn(RequestBody):
-    """What a job does with its corpus. Settings of the other model stay null, in the answer too."""
+    """What a job does with its corpus. Settings of other models stay null, in the answer too."""
 
     default_kernel: ClassVar[Kernel] = DEFAULT_KERNEL
 
@@ -131,23 +154,33 @@ class SettingsIn(RequestBody):
     kernel: Kernel | None = Field(default=None, description=ABOUT_KERNELS)
     hyperparameters: HyperparametersIn | None = Field(default=None, description="For lbpl-ntm only.")
     calibrated: CalibratedIn | None = Field(default=None, description="For the calibrated model only.")
+    dlda: DldaIn | None = Field(default=None, description="For dlda only.")
+    sl: SlIn | None = Field(default=None, description="For sl only.")
+    cosc: CoscIn | None = Field(default=None, description="For cosc only.")
+    sskm: SskmIn | None = Field(default=None, description="For sskm only.")
+    cluto: ClutoIn | None = Field(default=None, description="For cluto only.")
+    dpgm: DpgmIn | None = Field(default=None, description="For dpgm only.")
+    n_categories: NumberOfCategories | Numbers | None = Field(default=None, description=ABOUT_NUMBERS)
     sweeps: int | None = Field(
         default=None,
         ge=1,
         le=MAX_SWEEPS,
-        description=f"Of each chain; default: {PAPER.sweeps}, for the calibrated model {OURS.sweeps}.",
+        description=f"Of each chain; default: {PAPER.sweeps}, for the calibrated model {OURS.sweeps}, for the others "
+        "as many as they usually need: one that has settled takes no time for the rest.",
     )
     burn_in: int | None = Field(
         default=None,
         ge=0,
         lt=MAX_SWEEPS,
-        description="Sweeps whose draws are dropped; default: half of the sweeps, for the calibrated model a fifth.",
+        description="Sweeps whose draws are dropped; default: half of the sweeps, for the calibrated model a fifth, "
+        "for models that do not sample all but the last.",
     )
     chains: int | None = Field(
         default=None,
         ge=1,
         le=64,
-        description=f"Default: {PAPER.chains}, for the calibrated model {OURS.chains}.",
+        description=f"Default: {PAPER.chains}, for the calibrated model {OURS.chains}, 10 for cluto, 5 for dpgm. With "
+        "several numbers of categories, for each.",
     )
     seed: int = Field(default=0, ge=0, lt=2**63)  # 2^63 is exact as a float, 2^63 - 1 is not: see `main`
 
@@ -160,8 +193,16 @@ class SettingsIn(RequestBody):
         for name, model in given.items():
             if model != self.model:
                 raise ValueError(f"{name} belongs to model = {model.value!r} only, not to {self.model.value!r}")
+        facts = MODELS[self.model]
+        if facts.finds_number and self.n_categories is not None:
+            raise ValueError(f"model = {self.model.value!r} finds the number of categories: leave n_categories out")
+        if not facts.finds_number and self.n_categories is None:
+            raise ValueError(f"model = {self.model.value!r} is told the number of categories: give n_categories")
         if self.model == Model.CALIBRATED:
             self.calibrated = self.calibrated or CalibratedIn()
+        elif facts.is_baseline:
+            [own] = facts.own_settings
+            setattr(self, own, getattr(self, own) or BASELINES[own]())
         else:
             self.kernel = self.kernel or self.default_kernel
             self.hyperparameters = self.hyperparameters or HyperparametersIn()
@@ -177,9 +218,11 @@ class SettingsIn(RequestBody):
         if self.sweeps is None:
             self.sweeps = facts.sweeps
         if self.burn_in is None:
-            self.burn_in = int(self.sweeps * facts.burn_in)
+            self.burn_in = min(int(self.sweeps * facts.burn_in), self.sweeps - 1)
         if self.burn_in >= self.sweeps:
             raise ValueError(f"burn_in = {self.burn_in} is not below sweeps = {self.sweeps}")
+        if (together := n_chains(self.model_dump())) > MAX_CHAINS:
+            raise ValueError(f"{together} chains for all numbers of categories are more than {MAX_CHAINS}")
         return self
 
 

@@ -19,6 +19,7 @@ from app.core.tables import (
     CategorizedDay,
     Checkpoint,
     ClampedLabel,
+    Comparison,
     Corpus,
     DecidedDocument,
     Decision,
@@ -28,6 +29,7 @@ from app.core.tables import (
     Job,
     JobTag,
     ModelPart,
+    NumberAnswer,
     PowerStep,
     SideRun,
     TextBatch,
@@ -72,6 +74,8 @@ def fill(database: Database) -> str:
                 TextBatch(corpus_id=CORPUS, version=1, n_texts=0, n_copies=0, digests=b""),
                 TextIndex(corpus_id=CORPUS, document_id=document_id),
                 Topic(job_id=job_id, topic=0, share=1.0, top_words=[]),
+                Comparison(id="comparison", corpus_id=CORPUS, corpus_version=1, settings={}),
+                NumberAnswer(job_id=job_id, edition=1, n_categories=3, data=b""),
                 TreeNode(job_id=job_id, edition=1, node=0, n_documents=1, top_words=[]),
                 *(Checkpoint(unit_id=unit_ids[0], n_sweeps=n, data=b"") for n in range(3)),
                 *(EncodingPart(encoding_id=job.encoding_id, number=n, data=b"") for n in range(9)),
@@ -100,8 +104,8 @@ def counted(database: Database) -> dict[str, int]:
 
 OF_JOBS = {
     "answers", "audits", "calibration_steps", "categories", "categorized_days", "checkpoints", "clamped_labels",
-    "decided_documents", "decisions", "draws", "job_tags", "model_parts", "models", "power_steps", "side_runs",
-    "summaries", "topics", "tree_nodes", "units",
+    "decided_documents", "decisions", "draws", "job_tags", "model_parts", "models", "number_answers", "power_steps",
+    "side_runs", "summaries", "topics", "tree_nodes", "units",
 }  # fmt: skip
 LEFT = {"corpora": 1, "documents": 5}  # of the other corpus
 
@@ -190,7 +194,7 @@ def test_each_part_is_found_by_its_keys_alone(database: Database) -> None:
             for statement, parameters in deletes
         }
     assert set(plans) == set(counted(database))
-    few_of_one_parent = {"units", "jobs", "encodings", "corpora", "models", "text_indexes"}
+    few_of_one_parent = {"units", "jobs", "encodings", "corpora", "comparisons", "models", "text_indexes"}
     for table in set(plans) - few_of_one_parent:
         [*_, plan] = plans[table] or ()
         [*_, last] = Base.metadata.tables[table].primary_key
