@@ -30,6 +30,7 @@ from sampler.corpus import UNLABELED, Array
 from sampler.numerics.streams import Step, generator
 
 DOCUMENTS_AT_ONCE = 4096  # whose densities in all groups are held at a time
+NO_CHAIN = -1  # in the address of numbers that all chains share
 LEAST_CONCENTRATION = 1e-9  # of a draw, whose logarithm is taken
 N_START_ROUNDS = 20  # of k-means, which both ways start from
 
@@ -42,12 +43,13 @@ class Dpgm:
     """
 
     def __init__(self, given: Given, settings: DpgmSettings) -> None:
+        """Finds the principal components, which takes longer than a sweep. `given.n_categories` is not looked at."""
         self.given, self.settings = given, settings
         unlabeled = np.flatnonzero(given.corpus.labels == UNLABELED)
         matrix = unit_rows(given.corpus, unlabeled)
         has_row = matrix.count_nonzero(axis=1) > 0
         self.documents = unlabeled[has_row]
-        random = generator(given.seed, 0, 0, Step.METHOD)
+        random = generator(given.seed, NO_CHAIN, 0, Step.METHOD)
         points = principal_components(matrix[has_row], settings.n_components, random, given.threads)
         self.points = points / np.sqrt(variance_of(points)) if settings.is_whitened else points  # float64[n, d]
         self.prior = prior_of(self.points, settings.mean_strength, settings.shape)
