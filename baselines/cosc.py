@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from baselines.balanced_cut import Cut, Effort, Graph, descend, evaluate, pairs
+from baselines.balanced_cut import Cut, Effort, Graph, descend, evaluate
 from baselines.method import Given, MethodState, new_state
 from baselines.penalty_path import PenaltyPath, next_penalty
 from baselines.settings import CoscSettings
@@ -21,6 +21,7 @@ class Cosc:
     """Our implementation of constrained 1-spectral clustering. A sweep is one step of the descent of one cut.
 
     `objective` is the sum over parts of 1 - cut / volume. Of several recursions, the best one answers.
+    `own["n_broken"]` counts the cannot-links that the answer breaks: pairs of known categories that share a part.
     """
 
     def __init__(self, given: Given, settings: CoscSettings) -> None:
@@ -44,7 +45,7 @@ class Cosc:
         category = np.where(self.given.corpus.labels == UNLABELED, NO_CATEGORY, self.given.corpus.labels)
         state = new_state(self.given, chain, category, 0.0, repeat=np.zeros(1, np.int64))
         self.begin_recursion(state)
-        self.answer(state)
+        self.answer(state, self.objective(state))
         return state
 
     def begin_recursion(self, state: MethodState) -> None:
@@ -177,10 +178,11 @@ class Cosc:
 
     def cost(self, members: Array) -> float:
         """cut / volume of a part: the share of its volume that is of edges to the rest."""
-        rows, all_rows = self.vertices.rows, self.vertices.rows
+        rows = self.vertices.rows
         inside = np.asarray(rows[members].sum(axis=0)).ravel()
-        everything = np.asarray(all_rows.sum(axis=0)).ravel()
-        return float(inside @ (everything - inside)) / max(float(self.vertices.volume[members].sum()), 1e-12)
+        everything = np.asarray(rows.sum(axis=0)).ravel()
+        cut = max(float(inside @ (everything - inside)), 0.0)
+        return cut / max(float(self.vertices.volume[members].sum()), 1e-12)
 
     def keep_best_split(self, state: MethodState) -> None:
         """Split the part for which the sum of costs is lowest, of those that mend as many links as are wanted."""
@@ -197,7 +199,8 @@ class Cosc:
         own["cost"][[part, n_parts]] = own["side_cost"][part]
         own["is_split"][part] = False
         own["n_parts"][0] += 1
-        self.answer(state)
+        if own["repeat"][0] == 0:  # later recursions answer when they are at their end, if they are better
+            self.answer(state, self.objective(state))
 
     def links_of_parts(self, state: MethodState) -> tuple[Array, Array]:
         """int64[P], int64[P]: cannot-links within each part, and those that its best split would mend."""
@@ -207,24 +210,27 @@ class Cosc:
         moved = np.bincount(part[side], minlength=n_parts)
         return within * (within - 1) // 2, moved * (within - moved)
 
-    def n_broken(self, state: MethodState) -> int:
-        """Cannot-links within a part: pairs of known categories that are not told apart."""
-        return sum(pairs(int(n)) for n in np.bincount(state.own["part"][: self.vertices.known.size]))
-
     def end_recursion(self, state: MethodState) -> None:
-        """Begin another recursion, unless it was the last."""
+        """Let it answer if it is better than those before; begin another, unless it was the last."""
+        objective = self.objective(state)
+        if objective > state.objective:
+            self.answer(state, objective)
         state.own["repeat"][0] += 1
         state.is_settled = bool(state.own["repeat"][0] == self.settings.n_repeats)
         if not state.is_settled:
             self.begin_recursion(state)
 
-    def answer(self, state: MethodState) -> None:
-        """Let the parts be the answer, unless those of an earlier recursion are better."""
+    def objective(self, state: MethodState) -> float:
+        """The sum over parts of 1 - cut / volume."""
         n_parts = int(state.own["n_parts"][0])
-        objective = float(n_parts - state.own["cost"][:n_parts].sum())
-        if state.own["repeat"][0] == 0 or objective > state.objective:
-            state.objective = objective
-            state.category[self.vertices.document] = self.categories(state.own["part"], n_parts)
+        return float(n_parts - state.own["cost"][:n_parts].sum())
+
+    def answer(self, state: MethodState, objective: float) -> None:
+        """Let the parts be the answer, and record how many pairs of known categories they do not tell apart."""
+        together = np.bincount(state.own["part"][: self.vertices.known.size])
+        state.own["n_broken"] = (together * (together - 1) // 2).sum(keepdims=True)
+        state.objective = objective
+        state.category[self.vertices.document] = self.categories(state.own["part"], int(state.own["n_parts"][0]))
 
     def categories(self, part: Array, n_parts: int) -> Array:
         """int32[n - m]: of the documents. Parts with a known category are of it, of the nearest if there are several.

@@ -74,6 +74,14 @@ class CoscSettings:
         check_limits(self, COSC_LIMITS)
 
 
+ROWS_TOGETHER = 256  # of the matrix of cosines that constrained 1-spectral clustering computes at once
+
+
+def cosc_bytes(n_documents: int) -> int:
+    """Memory of constrained 1-spectral clustering at most: the graph, that of a part, and two flows along its edges."""
+    return 4 * 4 * (n_documents * (n_documents - 1) // 2) + 3 * 4 * ROWS_TOGETHER * n_documents
+
+
 # Inclusive limits of the constants of serendipitous learning.
 SL_LIMITS: dict[str, tuple[float, float]] = {
     "labeled_weight": (1e-6, 1e9),
@@ -91,7 +99,7 @@ SL_LIMITS: dict[str, tuple[float, float]] = {
 
 @dataclass(frozen=True)
 class SlSettings:
-    """Of serendipitous learning, maximum margin with known classes and clusters; docs/baselines/sl.md says more.
+    """Of serendipitous learning, maximum margin over known categories and new ones; docs/baselines/sl.md says more.
 
     Raises ValueError for a value outside `SL_LIMITS`.
     """

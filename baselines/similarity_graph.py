@@ -10,10 +10,10 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 from baselines.balanced_cut import Graph
 from baselines.cosc_kernels import degrees, fill, part_of
 from baselines.rows import unit_rows
+from baselines.settings import ROWS_TOGETHER
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.numerics.threads import Threads
 
-ROWS_TOGETHER = 256  # of the matrix of cosines that are computed at once
 FEW = 40  # vertices for which eigenvectors are computed from the whole matrix
 EIGENVECTOR_TOLERANCE = 1e-4  # it is only where a descent starts
 
@@ -33,11 +33,6 @@ class Vertices(NamedTuple):
     @property
     def n(self) -> int:
         return int(self.volume.size)
-
-
-def memory_bytes(n_vertices: int) -> int:
-    """What clustering takes at most: the graph, that of a part, and two flows along its edges; rows left aside."""
-    return 4 * 4 * (n_vertices * (n_vertices - 1) // 2) + 3 * 4 * ROWS_TOGETHER * n_vertices
 
 
 def vertices_of(corpus: Corpus) -> Vertices:

@@ -191,8 +191,7 @@ class Sl:
             if fell < self.settings.round_tolerance * reached or place[Place.ROUND] >= self.settings.max_rounds:
                 return True
         place[Place.STAGE] = Stage.ROUND
-        own["alpha"][winner != own["target"]] = 0.0  # what a document pulled towards another category
-        own["target"][:] = winner
+        own["target"][:] = winner  # alpha of those that changed is out of its bounds until their first visit
         return False
 
     def winners(self, scores: Array) -> Array:

@@ -11,7 +11,7 @@ from sampler.answers.consensus import Consensus, consensus_of_documents
 from sampler.answers.portraits import Portrait, portraits
 from sampler.answers.words import group_words, word_counts
 from sampler.corpus import NO_CATEGORY, UNLABELED, Array
-from worker.models import JobConclusion
+from worker.conclusions import JobConclusion
 from worker.results import label_scores
 
 

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from app.core.db import AWAY
 from app.core.kinds import UnitKind
-from app.core.tables import Answer, Audit, Topic, TreeNode
+from app.core.tables import Answer, Audit, NumberAnswer, Topic, TreeNode
 from worker import encodings, frozen, portraits, results, store, topics
 from worker.chains import finish, model_for
 from worker.encode import load_corpus
@@ -50,8 +50,10 @@ def conclude(leg: Leg) -> list[int]:
     save_all(leg, Audit, results.audit_rows(leg.job, stored, conclusion, clamped))
     save_all(leg, Topic, topic_rows)
     save_all(leg, TreeNode, portraits.tree_rows(leg.job, described, names))
+    save_all(leg, NumberAnswer, results.number_rows(stored, conclusion, clamped, leg.job))
     save_model(leg, file, told)
-    next_units = leg.end(lambda session: results.save_summary(session, leg.job, best, categories, facts))
+    best, of_number = (conclusion.best_chain,) * 2 if conclusion.best_chain is not None else (best, None)
+    next_units = leg.end(lambda session: results.save_summary(session, leg.job, best, categories, facts, of_number))
     clear_older_results(leg)
     return next_units
 

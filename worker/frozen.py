@@ -12,7 +12,8 @@ from app.core.tables import MODEL_PIECE_BYTES, FrozenModel, Job, ModelPart
 from sampler.frozen import model
 from sampler.frozen.freeze import freeze
 from sampler.numerics.threads import Threads
-from worker.models import JobConclusion, hyperparameters_of
+from worker.conclusions import JobConclusion
+from worker.models import hyperparameters_of
 from worker.results import next_edition
 from worker.store import Names, Rows, Stored
 

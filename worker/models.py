@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from sqlalchemy.orm import Session
@@ -10,16 +10,14 @@ from sqlalchemy.orm import Session
 from app.core import kinds
 from app.core.tables import ATOMS_OF_JOB, CalibrationStep, Job
 from sampler.answers import consensus
-from sampler.answers.consensus import Consensus
 from sampler.answers.diagnostics import MIN_DRAWS, effective_size, r_hat
 from sampler.answers.pooling import pairs_of
 from sampler.answers.tally import Tally
-from sampler.answers.verdict import Reason
 from sampler.calibrated import chain as calibrated_chain
 from sampler.calibrated import checkpoint as calibrated_checkpoint
 from sampler.calibrated import continued, steps
 from sampler.calibrated.chain import CalibratedState
-from sampler.calibrated.conclusion import Audit, conclude_chains
+from sampler.calibrated.conclusion import conclude_chains
 from sampler.calibrated.prepared import PreparedCorpus
 from sampler.calibrated.steps import Calibration
 from sampler.carried import Carried
@@ -29,9 +27,10 @@ from sampler.hyperparameters import CalibratedHyperparameters, Hyperparameters, 
 from sampler.lbpl_ntm import chain, checkpoint
 from sampler.lbpl_ntm import continued as lbpl_continued
 from sampler.lbpl_ntm.state import State
-from sampler.lbpl_ntm.topics_of_categories import Topics
 from sampler.numerics.threads import Threads
 from worker import step_rows, store, topics
+from worker.baselines import METHODS, Baseline
+from worker.conclusions import JobConclusion
 from worker.step_rows import Arrays
 from worker.store import Names, NewDraw
 
@@ -49,27 +48,12 @@ class ChainState(Protocol):
 S = TypeVar("S", bound=ChainState)
 
 
-class JobConclusion(NamedTuple):
-    """What rows are written of, whatever the model; what a model does not answer is None or empty.
-
-    `CalibratedConclusion` is what one model's chains say, and knows neither JSON nor topics.
-    """
-
-    consensus: Consensus
-    stability: Array | None = None  # float64[D]
-    category_stability: Array | None = None  # float64[K]
-    audit: Audit | None = None
-    label_probability: Array | None = None  # float64[D]
-    topics: Topics | None = None
-    reasons: Sequence[Reason] = ()  # of the verdict among the facts' diagnostics
-    facts: Mapping[str, Any] = {}  # JSON values that are kept with the summary
-    judged: Judged | None = None  # what a frozen model is made of; None without a category
-
-
 class Model(Protocol[S]):
     """A model of one job over its corpus: what legs drive. Its threads do the work, and may be interrupted."""
 
-    pools_chains: ClassVar[bool]  # whether a conclusion takes all chains, or the best one alone
+    @property
+    def pools_chains(self) -> bool:
+        """Whether a conclusion takes all chains, or the best one alone."""
 
     @classmethod
     def of(cls, session: Session, job: Job, corpus: Corpus, threads: Threads) -> Self:
@@ -106,7 +90,7 @@ class Model(Protocol[S]):
 class LbplNtm:
     """The paper's topic model, on one of its kernels."""
 
-    pools_chains: ClassVar[bool] = False
+    pools_chains = False
 
     def __init__(
         self, corpus: Corpus, hyperparameters: Hyperparameters, kernel: Kernel, seed: int, threads: Threads
@@ -161,7 +145,7 @@ class LbplNtm:
 class Calibrated:
     """The calibrated model, after its atoms and its calibration."""
 
-    pools_chains: ClassVar[bool] = True
+    pools_chains = True
 
     def __init__(
         self,
@@ -321,7 +305,11 @@ def atom_key(job: Job, words_digest: str) -> dict[str, Any]:
     return {"corpus_id": job.corpus_id, "words_digest": words_digest, "options": store.canonical(options)}
 
 
-MODELS: dict[str, type[Model[Any]]] = {kinds.Model.LBPL_NTM: LbplNtm, kinds.Model.CALIBRATED: Calibrated}
+MODELS: dict[str, type[Model[Any]]] = {
+    kinds.Model.LBPL_NTM: LbplNtm,
+    kinds.Model.CALIBRATED: Calibrated,
+    **dict.fromkeys(METHODS, Baseline),
+}
 
 
 def model_of(session: Session, job: Job, corpus: Corpus, threads: Threads) -> Model[Any]:

@@ -10,31 +10,30 @@ from sqlalchemy.orm import Session
 
 from app.core.decisions import SET_ASIDE
 from app.core.runs import change
-from app.core.tables import Answer, Audit, Category, Draw, Job, Summary, Topic, TreeNode
+from app.core.tables import Answer, Audit, Category, Draw, Job, NumberAnswer, Summary, Topic, TreeNode
 from sampler.answers.consensus import Consensus, consensus_of_documents
+from sampler.archive import pack
 from sampler.copies import Texts, contradictions
 from sampler.corpus import NO_CATEGORY, UNLABELED, Array
 from worker import topics
-from worker.models import JobConclusion
+from worker.conclusions import JobConclusion
 from worker.portraits import Described, Identified, portrait_row
 from worker.store import BATCH, Clamped, Names, Rows, Stored
 
-Result = Answer | Audit | Category | Summary | Topic | TreeNode
-RESULTS: tuple[type[Result], ...] = (Answer, Audit, Category, Summary, Topic, TreeNode)
+Result = Answer | Audit | Category | NumberAnswer | Summary | Topic | TreeNode
+RESULTS: tuple[type[Result], ...] = (Answer, Audit, Category, NumberAnswer, Summary, Topic, TreeNode)
 CLEARED_AT_ONCE = 2_000  # rows a transaction: while it lasts, no other can write to SQLite
 NO_WORD = "no word is left after the text options"
 
 
-def posteriors(session: Session, job: Job) -> dict[str, dict[str, int]]:
-    """Over the kept draws of all chains: how many had each number of new categories."""
+def posteriors(session: Session, job: Job, chain: int | None = None) -> dict[str, dict[str, int]]:
+    """Over the kept draws of all chains, or of one: how many had each number of new categories."""
     found = {}
+    mine = [Draw.job_id == job.id, Draw.sweep > job.settings["burn_in"]]
+    if chain is not None:
+        mine.append(Draw.chain == chain)
     for column in (Draw.n_new, Draw.n_new_with_documents):
-        rows = session.execute(
-            select(column, func.count())
-            .where(Draw.job_id == job.id, Draw.sweep > job.settings["burn_in"])
-            .group_by(column)
-            .order_by(column)
-        )
+        rows = session.execute(select(column, func.count()).where(*mine).group_by(column).order_by(column))
         found[column.key] = {str(value): n_draws for value, n_draws in rows}
     return found
 
@@ -54,6 +53,7 @@ def answer_rows(
     if conclusion.label_probability is not None:
         told = conclusion.label_probability[texts.text_of]
         probability = np.where(is_drawn & ~np.isnan(told), told, probability)
+    is_told = conclusion.has_probabilities
     unlabeled, original = np.flatnonzero(clamped.is_free), texts.first[texts.text_of]
     for first in range(0, unlabeled.size, BATCH):
         yield [
@@ -61,8 +61,8 @@ def answer_rows(
                 "job_id": job.id,
                 "document_id": int(stored.document_ids[d]),
                 "category": none_or(consensus.category[d], int),
-                "probability": none_or(probability[d], float),
-                "known_probability": none_or(consensus.known[d], float),
+                "probability": none_or(probability[d], float) if is_told else None,
+                "known_probability": none_or(consensus.known[d], float) if is_told else None,
                 "runner_up": none_or(consensus.runner_up[d], int),
                 "runner_up_probability": none_or(consensus.runner_up_probability[d], float),
                 "reason": reason_of(consensus.category[d], clamped.set_aside[d]),
@@ -184,13 +184,26 @@ def category_rows(
             "short_id": identified.short_ids[category],
             "is_named": identified.is_named[category],
             "portrait": finite(
-                portrait_row(
-                    described.portraits[category], strings.vocabulary, identified.keys, int(n_decided[category])
-                )
+                {
+                    **portrait_row(
+                        described.portraits[category], strings.vocabulary, identified.keys, int(n_decided[category])
+                    ),
+                    **({} if conclusion.has_probabilities else {"size_interval_90": None}),
+                    **({"similarity": told} if (told := conclusion.similarities.get(category)) else {}),
+                }
             ),
         }
         for category in range(size)
     ]
+
+
+def number_rows(stored: Stored, conclusion: JobConclusion, clamped: Clamped, job: Job) -> Iterator[Rows]:
+    """Rows of `number_answers`, one a number that was asked for: the categories of the documents that have answers."""
+    answered = np.flatnonzero(clamped.is_free)
+    answered = answered[np.argsort(stored.document_ids[answered])]
+    for number, category in conclusion.by_number:
+        of_documents = category[stored.texts.text_of[answered]].astype(np.int32)
+        yield [{"job_id": job.id, "n_categories": number, "data": pack({}, {"category": of_documents})}]
 
 
 def next_edition(job: Job) -> int:
@@ -225,13 +238,15 @@ def save_rows(session: Session, job: Job, table: type[Result], rows: Rows) -> No
     session.execute(insert(table), [{**row, "edition": next_edition(job)} for row in rows])
 
 
-def save_summary(session: Session, job: Job, best_chain: int | None, rows: Rows, facts: Mapping[str, Any]) -> None:
+def save_summary(
+    session: Session, job: Job, best_chain: int | None, rows: Rows, facts: Mapping[str, Any], chain: int | None = None
+) -> None:  # fmt: skip
     """Store the categories, the best chain, the posterior frequencies, and the model's facts beside them.
 
     From then on this edition of the results is the one that is read.
     """
     save_rows(session, job, Category, rows)
-    data = {**posteriors(session, job), **finite(facts)}
+    data = {**posteriors(session, job, chain), **finite(facts)}
     session.add(Summary(job_id=job.id, edition=next_edition(job), best_chain=best_chain, data=data))
     session.execute(update(Job).where(Job.id == job.id).values(edition=next_edition(job)))
 

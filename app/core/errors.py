@@ -97,6 +97,10 @@ class NoLabels(ServiceError):
     """The corpus has no label, so a job could only discover categories; it must be asked for."""
 
 
+class TooFewCategories(ServiceError):
+    """A job was told a number of categories that is below the number of the known ones."""
+
+
 class JobFinished(ServiceError):
     """The job has already ended, so it can no longer be cancelled."""
 

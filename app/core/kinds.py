@@ -65,6 +65,7 @@ class ModelFacts(NamedTuple):
     has_power_test: bool
     finds_number: bool = True  # of categories; else it is told
     is_baseline: bool = False  # one of the paper's peers
+    sees_labels: bool = True
     can_continue: bool = True
 
 
@@ -113,6 +114,7 @@ MODELS: Mapping[str, ModelFacts] = {
             has_power_test=False,
             finds_number=name == Model.DPGM,
             is_baseline=True,
+            sees_labels=name not in (Model.CLUTO, Model.DPGM),
             can_continue=False,
         )
         for name, chains, sweeps, burn_in in (

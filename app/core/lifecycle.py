@@ -89,12 +89,16 @@ def queue(session: Session, job: Job, *, waits: bool = False) -> list[int]:
 def continue_job(session: Session, source_id: str, sweeps: int | None, *, wait: bool = False) -> tuple[Job, Job]:
     """A job that goes on from where another one is, over the corpus as it is now; returns both. See `queue`.
 
-    The source stays as it is until the job has ended: its chains are read. Raises JobNotFound, or JobNotContinuable
-    for a job that has failed or was cancelled, one whose documents have been erased, or, unless the other is to
-    `wait`, one that has not ended or is being extended.
+    The source stays as it is until the job has ended: its chains are read. Raises JobNotFound, or JobNotContinuable for
+    a job whose model begins anew, that has failed or was cancelled, one whose documents have been erased, or, unless
+    the other is to `wait`, one that has not ended or is being extended.
     """
     lock(session, source_id)
     source = find_job(session, source_id)
+    if not MODELS[source.settings["model"]].can_continue:
+        raise JobNotContinuable(
+            f"job {source_id} has the model {source.settings['model']}, which begins anew each time: submit a new job"
+        )
     if source.status not in (*UNFINISHED, "succeeded"):
         raise JobNotContinuable(f"job {source_id} is {source.status}; resume it, and continue it then")
     if not wait and (run := unfinished_run(session, source)):

@@ -64,7 +64,7 @@ def category_values(category: Category, named: Callable[[int], Category | None])
         category.name,
         category.known,
         category.n_documents,
-        *portrait["size_interval_90"],
+        *(portrait["size_interval_90"] or (None, None)),
         category.n_labeled,
         category.share,
         category.stability,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from app.core.kinds import UnitKind
-from app.forecasts.forecast import Work
+from app.forecasts.sizes import Work
 
 PLAIN = 0.9  # of what unsaved work should take: so far it grows with the time, then ever more slowly
 TRUST = 0.15  # of a kind's work: when so much is done, its own pace counts as much as that of the kinds before it

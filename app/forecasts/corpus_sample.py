@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from app.core.errors import NothingToCategorize, no_word_left
 from app.core.tables import IS_CURRENT, Document
-from app.forecasts.forecast import Sizes
+from app.forecasts.sizes import Sizes
 from sampler.text import TextOptions, encode, has_usable_word
 
 MAX_DOCUMENTS, MAX_CHARACTERS = 2_000, 2**21  # of a sample

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from app.core.tables import Encoding, Job
 from app.forecasts.corpus_sample import Sample, estimated_sizes, read_sample
-from app.forecasts.forecast import Sizes
+from app.forecasts.sizes import Sizes
 from app.schemas.text import TextIn
 
 MAX_KEPT = 1_000  # estimates that this process remembers

@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from app.core.kinds import Model, UnitKind
+from app.forecasts.baselines import COSTS, baseline
+from app.forecasts.sizes import OVERHEAD, REFERENCE, Forecast, Sizes, Work, corpus_bytes, encode
 from sampler.hyperparameters import CalibratedHyperparameters, Hyperparameters
 
-OVERHEAD = 0.05  # seconds of any unit: the corpus mapped, the kernels loaded, the first and the last transaction
 LANES = 32  # columns of categories or atoms are padded to a multiple
 KEPT_VARIANTS = 5  # weightings and smoothings that a chain has atoms for
 TOPIC_SWEEPS = 100  # of the topics of an answer
@@ -19,67 +20,12 @@ POWER_SWEEPS = 20  # of the chain of a power test
 START_TOKENS = 300_000  # a chain of lbpl-ntm starts from a sample
 FAR = 1e6  # entries of a table that no cache holds
 
-IDLE_BYTES = 300_000_000  # of a worker that has loaded all kernels
 # The shares of start and parts that are left in a job that goes on from another, see docs/review.md.
 CONTINUED: Mapping[str, tuple[float, float]] = {
     UnitKind.ATOMS: (1.0, 0.1),
     UnitKind.CALIBRATE: (1.0, 0.12),
     UnitKind.CHAIN: (0.3, 1.0),
 }
-TOKEN_BYTES, DOCUMENT_BYTES = 45, 200  # of a corpus, its bags and a chain over it
-
-
-class Sizes(NamedTuple):
-    """How large a corpus is once it is encoded."""
-
-    n_documents: int
-    n_tokens: int
-    n_words: int
-    n_known: int
-
-    @property
-    def n_categories(self) -> int:
-        """Categories of an answer, as a guess: about as many new ones as known ones."""
-        return 2 * self.n_known + 2
-
-
-# A corpus of a middling size: for what is to be the same whatever the size.
-REFERENCE = Sizes(n_documents=5_000, n_tokens=500_000, n_words=10_000, n_known=8)
-
-
-class Work(NamedTuple):
-    """Seconds of one unit of a kind: `start` before its first sweep or step, then `part` for each of `n_parts`."""
-
-    start: float
-    part: float = 0.0
-    n_parts: int = 0
-
-    @property
-    def seconds(self) -> float:
-        """All of it."""
-        return self.start + self.n_parts * self.part
-
-    @property
-    def first(self) -> float:
-        """Until the first save."""
-        return self.start + min(self.n_parts, 1) * self.part
-
-
-class Forecast(NamedTuple):
-    """What a job takes."""
-
-    works: Mapping[str, Work]  # by kind of unit: of one unit
-    n_chains: int
-    peak_bytes: int  # of the worker that needs most memory
-
-    @property
-    def job_seconds(self) -> float:
-        """Seconds that one worker needs for a job, without a power test."""
-        return sum(self.seconds(kind) for kind in self.works if kind != UnitKind.POWER)
-
-    def seconds(self, kind: str) -> float:
-        """Seconds that all units of a kind take one after another."""
-        return self.works[kind].seconds * (self.n_chains if kind == UnitKind.CHAIN else 1)
 
 
 def forecast(sizes: Sizes, settings: Mapping[str, Any], *, goes_on: bool = False) -> Forecast:
@@ -103,11 +49,6 @@ def encode_share(settings: Mapping[str, Any]) -> float:
     """The share that `encode` has of a job, by a corpus of REFERENCE sizes: its own are known when that is done."""
     found = forecast(REFERENCE, settings)
     return found.seconds(UnitKind.ENCODE) / found.job_seconds
-
-
-def encode(sizes: Sizes) -> Work:
-    """Texts to tokens, and these sorted."""
-    return Work(OVERHEAD + 1.1e-6 * sizes.n_tokens)
 
 
 def padded(n: int) -> int:
@@ -257,11 +198,6 @@ def topics(sizes: Sizes, n_topics: int) -> float:
 # Memory.
 
 
-def corpus_bytes(sizes: Sizes) -> int:
-    """Memory of a worker that holds a corpus and a chain over it."""
-    return IDLE_BYTES + TOKEN_BYTES * sizes.n_tokens + DOCUMENT_BYTES * sizes.n_documents
-
-
 def calibrated_bytes(sizes: Sizes, constants: CalibratedHyperparameters, n_atoms: int) -> int:
     """What the calibrated model needs besides: the largest of its tables over words, those of atoms, fits or topics."""
     atoms = 16 * padded(max(n_atoms, constants.n_atoms))
@@ -274,4 +210,5 @@ def calibrated_bytes(sizes: Sizes, constants: CalibratedHyperparameters, n_atoms
 OF_MODEL: Mapping[str, Callable[[Sizes, Mapping[str, Any]], Forecast]] = {
     Model.LBPL_NTM: lbpl_ntm,
     Model.CALIBRATED: calibrated,
+    **dict.fromkeys(COSTS, baseline),
 }

@@ -7,13 +7,18 @@ from sqlalchemy.orm import Session
 
 from app.core import disk
 from app.core.errors import JobTooLarge, StorageFull, TooManyJobs
+from app.core.kinds import Model
 from app.core.runs import LIVE, is_live
 from app.core.settings import Settings
 from app.core.tables import Job, SideRun, Unit
 
 
-def check_size(what: str, seconds: float, peak_bytes: int, settings: Settings) -> None:
-    """Raise JobTooLarge if `what` is forecast to take more than one job may."""
+def check_size(
+    what: str, seconds: float, peak_bytes: int, settings: Settings, model: str | None = None
+) -> None:  # fmt: skip
+    """Raise JobTooLarge if `what` is forecast to take more than one job, of this model, may."""
+    if model == Model.COSC:
+        what = f"{what}, whose model compares every two documents and holds what they have in common,"
     forecast = (
         f"{what} would take about {seconds:,.0f} seconds of work for one worker "
         f"({readable(seconds)}) and {peak_bytes:,} bytes of its memory"

@@ -19,7 +19,8 @@ from app.core.settings import Settings
 from app.core.tables import Encoding, Job, Unit
 from app.forecasts import completion
 from app.forecasts.completion import Run, UnitState
-from app.forecasts.forecast import REFERENCE, Sizes, Work, encode_share, forecast
+from app.forecasts.forecast import encode_share, forecast
+from app.forecasts.sizes import REFERENCE, Sizes, Work
 from app.http.condition import notes_of
 from app.http.dependencies import address
 from app.http.job_facts import tags_of

@@ -17,9 +17,10 @@ from app.core.tables import Encoding, Job, SideRun, Unit
 from app.forecasts import completion
 from app.forecasts.completion import UnitState
 from app.forecasts.corpus_sizes import sizes_of
-from app.forecasts.forecast import Forecast, Sizes, encode_share, forecast
+from app.forecasts.forecast import encode_share, forecast
 from app.forecasts.limits import live_jobs
 from app.forecasts.pace import Paces, Shown, expected_paces, shown_by_jobs
+from app.forecasts.sizes import Forecast, Sizes
 from app.http.condition import notes_of
 from app.http.dependencies import address
 from app.http.job_facts import tags_of

@@ -31,10 +31,28 @@ DOCUMENT: dict[str, Any] = {
 }
 
 
+class SimilarWord(BaseModel):
+    """A word, and its share of a similarity or of a difference."""
+
+    word: str
+    share: float
+
+
+class SimilarityOut(BaseModel):
+    """What CLUTO reports of a category; similarities are cosines of tf-idf rows, averaged over pairs of documents."""
+
+    internal: float = Field(description="Of two documents of the category.")
+    internal_deviation: float = Field(description="Over its documents.")
+    external: float | None = Field(description="Of one of its documents and one of the others; null if it has all.")
+    external_deviation: float | None
+    descriptive: list[SimilarWord] = Field(description="The words with the largest shares of the internal similarity.")
+    discriminating: list[SimilarWord] = Field(description="Those with the largest shares of what sets it apart.")
+
+
 class CategoryDetail(CategoryOut):
     """A category with documents that show what it is; null for jobs from before they were chosen."""
 
-    model_config = example(**NEW_CATEGORY, representative=[DOCUMENT], edge=[])
+    model_config = example(**NEW_CATEGORY, representative=[DOCUMENT], edge=[], similarity=None)
 
     representative: list[PortraitDocument] | None = Field(
         description="Up to five whose words are best predicted by the category's other documents, neither short nor "
@@ -43,6 +61,7 @@ class CategoryDetail(CategoryOut):
     edge: list[PortraitDocument] | None = Field(
         description="Up to five unlabeled ones whose runner-up is nearly as probable, the closest call first."
     )
+    similarity: SimilarityOut | None = Field(description="For cluto only.")
 
 
 class TreeNodeOut(BaseModel):

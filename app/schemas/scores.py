@@ -109,6 +109,15 @@ class CellOut(BaseModel):
     documents: int
 
 
+class NumberScore(BaseModel):
+    """What an answer with one of several numbers of categories is worth; null where it is not defined."""
+
+    n_categories: int
+    nmi: float | None
+    ari: float | None
+    mean_f1: float | None
+
+
 class ScoreOut(BaseModel):
     """A job's answers against gold labels."""
 
@@ -163,6 +172,7 @@ class ScoreOut(BaseModel):
                 "gold": 210,
             }
         ],
+        numbers=None,
         confusion=[
             {
                 "label": "plasma",
@@ -190,6 +200,9 @@ class ScoreOut(BaseModel):
     categories: NumbersOfCategories
     known_categories: list[KnownScore]
     new_categories: list[NewMatch] = Field(description="The largest first.")
+    numbers: list[NumberScore] | None = Field(
+        description="For a job that was asked for several numbers of categories: the scores with each. Otherwise null."
+    )
     confusion: list[CellOut] = Field(description="Gold label by answer: the largest cells, or all if requested.")
     cells: int = Field(description="How many cells of the confusion table hold a document.")
     unknown_keys: list[str] = Field(description="The first ten keys that no document of the job has.")

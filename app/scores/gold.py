@@ -165,6 +165,7 @@ class Merged(NamedTuple):
     """Each document once."""
 
     answered: Answered
+    scored: Array  # int64[n], ids of its documents
     n_documents: int  # with a gold label
     n_without_answer: int
     n_labeled: int
@@ -189,6 +190,7 @@ def merged(gold: Gold) -> Merged:
     )
     return Merged(
         answered,
+        documents[~contradicts][category[kept] >= 0],
         kept.size,
         int((category[kept] == NO_ANSWER).sum()),
         int((category[kept] == LABELED).sum()),

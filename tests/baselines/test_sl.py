@@ -179,6 +179,20 @@ def test_a_run_goes_on_from_its_bytes_as_if_it_had_never_stopped() -> None:
             assert method.dump(whole) == method.dump(parts)
 
 
+def test_new_categories_start_from_the_documents_that_are_least_known() -> None:
+    corpus, group = grouped([15, 15, 10, 10], 2, 5)
+    sl = Sl(given(corpus, 4), SlSettings(start_share=0.4))
+    state = sl.start(0)
+    while state.own["place"][0] == Stage.KNOWN:
+        method.advance(sl, state)
+    started = np.flatnonzero(state.own["target"] >= 2)
+    others = np.setdiff1d(sl.unlabeled, started)
+    assert started.size == 16  # of 40 unlabeled documents
+    assert state.own["known_score"][started].max() <= state.own["known_score"][others].min()
+    assert (state.own["target"][others] == NO_CATEGORY).all()
+    assert (group[started] >= 2).mean() > 0.9
+
+
 def test_chains_start_from_other_groups() -> None:
     corpus, _ = grouped([12, 12, 12, 12], 1, 4)
     sl = Sl(given(corpus, 4), SlSettings(n_restarts=1))

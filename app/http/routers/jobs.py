@@ -1,7 +1,8 @@
 """Jobs: submit, follow, name, cancel, pause, resume, extend, delete."""
 
+from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Annotated
+from typing import Annotated, Any
 
 from anyio import CapacityLimiter, to_thread
 from anyio.lowlevel import RunVar
@@ -27,10 +28,11 @@ from app.core.errors import (
     NoLabels,
     NothingToCategorize,
     ResourceDeleted,
+    TooFewCategories,
     TooManyJobs,
 )
 from app.core.idempotency import Answer, Once
-from app.core.kinds import SIDE_KINDS, SideKind
+from app.core.kinds import MODELS, SIDE_KINDS, SideKind, numbers_of
 from app.core.runs import LIVE, Run
 from app.core.settings import Settings
 from app.core.tables import Job, is_visible_job
@@ -81,6 +83,7 @@ CHECKS: RunVar[CapacityLimiter] = RunVar("checks of jobs")
         CorpusNotFound,
         NothingToCategorize,
         NoLabels,
+        TooFewCategories,
         JobTooLarge,
         TooManyJobs,
         BodyTooLarge,
@@ -114,7 +117,8 @@ def check_job(body: JobIn, readers: sessionmaker[Session], settings: Settings) -
     """What is probably wrong with the corpus' labels.
 
     Raises NothingToCategorize if the job could answer no document, NoLabels if it has nothing to learn from and nobody
-    said that it should do without, JobTooLarge if it would take too much.
+    said that it should do without, TooFewCategories if the model is told fewer than there are known ones, JobTooLarge
+    if it would take too much.
     """
     with readers.begin() as session:
         version = lifecycle.find_corpus(session, body.corpus_id).version
@@ -126,10 +130,21 @@ def check_job(body: JobIn, readers: sessionmaker[Session], settings: Settings) -
                 f"none of the {sample.n_documents} documents of corpus {body.corpus_id} has a label: upload some that "
                 "have, or say discover=true for a job in which all categories are new"
             )
+        check_numbers(body.settings(), len(labels))
         sizes = expected_sizes(session, body.corpus_id, version, body.settings()["text"], sample)
     expected = forecast(sizes, body.settings())
-    check_size("the job", expected.job_seconds, expected.peak_bytes, settings)
+    check_size("the job", expected.job_seconds, expected.peak_bytes, settings, body.model)
     return label_warnings(labels, sample.n_documents)
+
+
+def check_numbers(settings: Mapping[str, Any], n_known: int) -> None:
+    """Raise TooFewCategories if a model that sees the labels is told fewer categories than they name."""
+    numbers = numbers_of(settings)
+    if numbers and MODELS[settings["model"]].sees_labels and numbers[0] < n_known:
+        raise TooFewCategories(
+            f"n_categories = {numbers[0]} is below {n_known}, the number of categories that labels of the corpus name: "
+            "it counts the known ones, too"
+        )
 
 
 def submit(body: JobIn, once: Once, sessions: sessionmaker[Session], settings: Settings, warnings: list[str]) -> Answer:

@@ -105,6 +105,7 @@ def get_categories(job_id: JobId, readers: Readers, showing: Showing) -> Respons
             diagnostics=diagnostics,
             calibration=told(CalibrationOut, stored, "calibration"),
             best_chain=stored.best_chain,
+            numbers=stored.data.get("numbers"),
             cut=shown.told() if isinstance(shown, Cut) else None,
         )
     )

@@ -19,6 +19,7 @@ from app.http.shown import Wanted
 from app.review.shown import Shown
 from app.schemas.scores import GoldChoices, MatchedOut, ScoreOut
 from app.scores import gold
+from app.scores.by_number import score_numbers
 from app.scores.gold import Gold
 from app.scores.measures import measure
 from app.uploads import intake
@@ -64,7 +65,7 @@ async def score_job(
         check_columns(reading)
         job, shown = await intake.patiently(partial(concluded, readers, job_id, decisions=choices.decisions))
         found = await read_gold(reading, job, shown, readers)
-    return written(await to_thread.run_sync(partial(scored, readers, shown, found, reading, choices.all_cells)))
+    return written(await to_thread.run_sync(partial(scored, readers, job, shown, found, reading, choices.all_cells)))
 
 
 def concluded(readers: sessionmaker[Session], job_id: str, *, decisions: bool = True) -> tuple[Job, Shown]:
@@ -107,7 +108,9 @@ def look_up(
     found.add(batch, answers)
 
 
-def scored(readers: sessionmaker[Session], shown: Shown, found: Gold, reading: Reading, all_cells: bool) -> ScoreOut:
+def scored(
+    readers: sessionmaker[Session], job: Job, shown: Shown, found: Gold, reading: Reading, all_cells: bool
+) -> ScoreOut:  # fmt: skip
     """The answer to the request."""
     merged = gold.merged(found)
     measured = measure(merged.answered, gold.names_of(shown), all_cells=all_cells)
@@ -115,6 +118,7 @@ def scored(readers: sessionmaker[Session], shown: Shown, found: Gold, reading: R
     n_answered = gold.count_answered(shown)
     with readers.begin() as session:
         contradictory_keys = gold.keys_of(session, merged.contradictory)
+        numbers = score_numbers(session, job, merged, gold.names_of(shown).n_known)
     return ScoreOut(
         documents=MatchedOut(
             labels=merged.n_documents,
@@ -132,6 +136,7 @@ def scored(readers: sessionmaker[Session], shown: Shown, found: Gold, reading: R
         categories=measured.categories,
         known_categories=measured.known,
         new_categories=measured.new,
+        numbers=numbers,
         confusion=measured.confusion,
         cells=measured.n_cells,
         unknown_keys=found.unknown_keys,

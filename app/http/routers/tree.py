@@ -38,8 +38,8 @@ def get_category(job_id: JobId, readers: Readers, showing: Showing, category: Na
         found = find_category(shown.categories, category)
         fields = category_fields(found, shown.unchanged)
         representative, edge = (documents_of(session, job, found, name) for name in ("representative", "edge"))
-        origin = shown.origin(found.category)
-    return written(CategoryDetail(**fields, origin=origin, representative=representative, edge=edge))
+        fields |= {"origin": shown.origin(found.category), "similarity": (found.portrait or {}).get("similarity")}
+    return written(CategoryDetail(**fields, representative=representative, edge=edge))
 
 
 def find_category(categories: Sequence[Category], named: str) -> Category:

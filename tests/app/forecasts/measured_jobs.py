@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from app.forecasts.forecast import Sizes
+from app.forecasts.sizes import Sizes
 
 
 class Measured(NamedTuple):

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from app.forecasts.forecast import REFERENCE, Forecast, Sizes, encode_share, forecast
+from app.forecasts.forecast import encode_share, forecast
+from app.forecasts.sizes import REFERENCE, Forecast, Sizes
 from app.schemas.job_settings import JobIn
 from tests.app.forecasts.measured_jobs import MEASURED, Measured
 
