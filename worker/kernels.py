@@ -4,6 +4,8 @@ from typing import Any, get_args
 
 import numpy as np
 
+from app.core import kinds
+from baselines.settings import Inference
 from sampler.calibrated import steps
 from sampler.calibrated.continued import N_CONTINUED_STEPS, Source, continued_atom_run, continued_step
 from sampler.calibrated.prepared import PreparedCorpus
@@ -15,9 +17,14 @@ from sampler.frozen.freeze import freeze
 from sampler.hyperparameters import CalibratedHyperparameters, Hyperparameters, Kernel
 from sampler.numerics.threads import Threads
 from worker import store
+from worker.baselines import METHODS, Baseline
 from worker.models import Calibrated, LbplNtm
 from worker.store import Names
 
+SMALL_BASELINES: list[tuple[str, dict[str, Any]]] = [
+    *((name, {}) for name in METHODS if name != kinds.Model.DPGM),
+    *((kinds.Model.DPGM, {"inference": inference, "n_components": 4}) for inference in get_args(Inference)),
+]
 N_SWEEPS = 20  # by then categories have been proposed to split and to merge
 FEW_ATOMS = CalibratedHyperparameters(n_atoms=12, n_atom_sweeps=2, smoothings=(0.4,), powers=(0.0, 1.5), n_topics=8)
 
@@ -35,6 +42,8 @@ def compile_kernels() -> None:
             model = Hyperparameters(n_topics=8, n_start=3, birth_share=0.5 if kernel == "blocked" else 0.0)
             data = run_chain(LbplNtm(before, model, kernel, 0, threads))
             run_chain(LbplNtm(corpus, model, kernel, 0, threads), carried, data)
+        for name, constants in SMALL_BASELINES:
+            run_chain(Baseline(name, corpus, constants, [] if name == kinds.Model.DPGM else [3], 1, 0, threads))
         first = small_calibrated(before, threads)
         run_chain(continued_calibrated(corpus, carried, first, threads), carried, run_chain(first))
 
@@ -48,7 +57,8 @@ def run_chain(model: Any, carried: Carried | None = None, before: bytes = b"") -
         model.keep(state)
     traces = {name: np.array([[draw[name] for draw in draws]], np.float64) for name in store.TRACED}
     data = model.dump(state)
-    found, corpus = model.conclude([model.load(data)], traces, Names([], ["first", "second"])), model.corpus
+    names = Names([str(word) for word in range(model.corpus.n_words)], ["first", "second"])
+    found, corpus = model.conclude([model.load(data)], traces, names), model.corpus
     if found.judged is not None:
         texts = texts_from(corpus, np.arange(corpus.n_documents, dtype=np.int32))
         marks = np.arange(corpus.n_documents, dtype=np.uint64)
