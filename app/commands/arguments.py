@@ -100,7 +100,8 @@ def add_reading(group: argparse._ArgumentGroup) -> None:
 
 def add_job(group: argparse._ArgumentGroup) -> None:
     """The settings of the job."""
-    group.add_argument("--model", help="calibrated (the default) or lbpl-ntm")
+    group.add_argument("--model", help="calibrated (the default), lbpl-ntm, dlda, sl, cosc, sskm, cluto or dpgm")
+    group.add_argument("--n-categories", type=int, metavar="N", help="with known ones, for models that are told")
     group.add_argument("--seed", type=int, help="same seed, same answer")
     group.add_argument("--sweeps", type=int, help="of each chain")
     group.add_argument("--chains", type=int)

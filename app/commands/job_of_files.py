@@ -20,7 +20,7 @@ from app.processes.supervisor import Supervisor
 from newfound_client import Client, JobNotSucceeded, NewfoundError, Refused
 from newfound_client.files import TABLE_FORMATS, replacing
 
-SETTINGS = ("model", "seed", "sweeps", "chains")
+SETTINGS = ("model", "n_categories", "seed", "sweeps", "chains")
 ABANDON_SECONDS = 10.0  # for each answer, once the command is interrupted
 LOOK_SECONDS = 0.5
 NO_JOB = "00000000-0000-0000-0000-000000000000"

@@ -10,8 +10,11 @@ from newfound_client import Client
 from newfound_client.files import LINE_FORMATS, TABLE_FORMATS
 
 # Of a job: with --with there is none to begin.
-OF_A_JOB = ("no_labels", "save_model", "model", "seed", "sweeps", "chains", "discover", "name", "tag", "note")
-OF_A_NEW_JOB = ("model", "seed", "chains", "discover")  # a job that continues another has them from there
+OF_A_JOB = (
+    *("no_labels", "save_model", "model", "n_categories", "seed", "sweeps", "chains", "discover"),
+    *("name", "tag", "note"),
+)
+OF_A_NEW_JOB = ("model", "n_categories", "seed", "chains", "discover")  # a continuing job has them from the other one
 
 
 def check_usage(parsed: argparse.Namespace) -> None:
