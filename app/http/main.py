@@ -2,13 +2,14 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import version
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi_offline import FastAPIOffline
+from starlette.routing import BaseRoute
 
 from app.broker import queue
 from app.core.db import connect
@@ -102,14 +103,22 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.known_counts = KnownCounts()
     app.state.remembered_texts = RememberedTexts()
     app.state.open_models = OpenModels(settings.max_open_models_bytes)
-    of_jobs = (jobs, side_runs, results, answers, scores, groups, topics, audit, labels, power, exports, tree)
-    of_review = (triage, decisions, continuing, lineage)
-    for part in (corpora, uploads, documents, preview, *of_jobs, *of_review, new_documents, models, health):
-        app.include_router(part.router, responses=ANYWHERE)
+    app.router.routes.extend(routes())
     app.add_middleware(FrontDoor, routes=app.routes, settings=settings)
     render_errors(app)
     describe_problems(app)
     return app
+
+
+@cache
+def routes() -> list[BaseRoute]:
+    """The routes of all parts, put together once a process: that takes longer than all else about an application."""
+    of_jobs = (jobs, side_runs, results, answers, scores, groups, topics, audit, labels, power, exports, tree)
+    of_review = (triage, decisions, continuing, lineage)
+    whole = APIRouter()
+    for part in (corpora, uploads, documents, preview, *of_jobs, *of_review, new_documents, models, health):
+        whole.include_router(part.router, responses=ANYWHERE)
+    return whole.routes
 
 
 def describe_problems(app: FastAPI) -> None:
