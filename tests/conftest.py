@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -43,30 +44,37 @@ hypothesis.settings.load_profile("any machine")
 
 numbers = itertools.count()
 
-# The files that take longest. They come first, so that no process of pytest-xdist is left alone with one in the end.
+# What takes longest. It comes first, so that no process of pytest-xdist is left alone with it in the end.
 LONGEST_FIRST = [
-    ROOT / "tests" / file
-    for file in (
-        "faults/test_workers.py",
+    ROOT / "tests" / path
+    for path in (
+        "faults",
         "test_end_to_end.py",
-        "faults/test_brokers.py",
         "deployment/test_processes.py",
-        "faults/test_crash_loop.py",
-        "faults/test_controls.py",
-        "faults/test_databases.py",
-        "faults/test_fairness.py",
-        "faults/test_saves.py",
+        "app/http/test_openapi.py",
         "app/core/test_lifecycle_machine.py",
         "test_interruption.py",
     )
 ]
+TOGETHER = "tests/faults/"  # files whose tests take turns with the same servers, which take seconds to start
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the longest files first; the others stay in their order."""
-    assert all(file.exists() for file in LONGEST_FIRST), "a file of LONGEST_FIRST has another name now"
-    ranks = {file: rank for rank, file in enumerate(LONGEST_FIRST)}
-    items.sort(key=lambda item: ranks.get(item.path, len(ranks)))
+    """Put the longest first; the others stay in their order."""
+    assert all(path.exists() for path in LONGEST_FIRST), "something of LONGEST_FIRST has another name now"
+    ranks = {path: rank for rank, path in enumerate(LONGEST_FIRST)}
+    items.sort(key=lambda item: min(ranks.get(path, len(ranks)) for path in (item.path, item.path.parent)))
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With --dist loadfile, what belongs together goes to one process."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return TOGETHER if nodeid.startswith(TOGETHER) else super()._split_scope(nodeid)
+
+    return Scheduling(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 @pytest.fixture(autouse=True)
