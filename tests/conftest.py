@@ -14,15 +14,14 @@ import pytest
 from sqlalchemy import Engine, create_engine, delete, text
 from starlette.testclient import TestClient
 
-from app.core import db
 from app.core.db import Database
 from app.core.schema import migrate
 from app.core.settings import PREFIX, Settings
 from app.core.tables import Corpus, FrozenModel, IdempotentRequest, Worker
-from app.http.main import create_app
+from app.http import main
 from app.processes.folders import prepare
 from app.processes.kernel_cache import prepare_kernel_cache
-from tests import guard
+from tests import databases, guard
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -41,6 +40,8 @@ hypothesis.settings.register_profile(
     "any machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
 hypothesis.settings.load_profile("any machine")
+
+main.connect = databases.connect
 
 numbers = itertools.count()
 
@@ -157,12 +158,15 @@ def database_url(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> s
 
 
 @pytest.fixture
-def database(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+def database(kind: str, request: pytest.FixtureRequest) -> Iterator[Database]:
     """A database with the schema and without rows."""
     if kind == "sqlite":
-        database = db.connect(f"sqlite:///{request.getfixturevalue('migrated_copy')}")
+        migrated: Path = request.getfixturevalue("migrated_file")
+        file = migrated.with_name("newfound.db")
+        databases.remove(file)
+        database = databases.connect(f"sqlite:///{shutil.copy(migrated, file)}")
     else:
-        database = db.connect(request.getfixturevalue("migrated_postgres"))
+        database = databases.connect(request.getfixturevalue("migrated_postgres"))
         with database.sessions.begin() as session:
             for table in (Corpus, IdempotentRequest, Worker, FrozenModel):  # and with them all else
                 session.execute(delete(table))
@@ -186,5 +190,5 @@ def settings(database: Database, tmp_path: Path) -> Settings:
 @pytest.fixture
 def client(settings: Settings) -> Iterator[TestClient]:
     """A client of the service."""
-    with TestClient(create_app(settings)) as client:
+    with TestClient(main.create_app(settings)) as client:
         yield client
