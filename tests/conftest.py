@@ -18,6 +18,7 @@ from app.core.db import Database
 from app.core.schema import migrate
 from app.core.settings import PREFIX, Settings
 from app.core.tables import Corpus, FrozenModel, IdempotentRequest, Worker
+from app.forecasts import pace
 from app.http import main
 from app.processes.folders import prepare
 from app.processes.kernel_cache import prepare_kernel_cache
@@ -159,7 +160,8 @@ def database_url(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> s
 
 @pytest.fixture
 def database(kind: str, request: pytest.FixtureRequest) -> Iterator[Database]:
-    """A database with the schema and without rows."""
+    """A database with the schema and without rows, which nobody remembers an earlier one by."""
+    pace.SHOWN.clear()
     if kind == "sqlite":
         migrated: Path = request.getfixturevalue("migrated_file")
         file = migrated.with_name("newfound.db")
