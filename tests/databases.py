@@ -9,11 +9,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, event
+from sqlalchemy import Engine, Table, event, insert, select
 from sqlalchemy.events import ConnectionEvents, PoolEvents
 
 from app.core import db
 from app.core.db import Database
+from app.core.tables import Base
+
+Rows = dict[Table, list[dict[str, Any]]]
 
 EVENTS = [name for events in (ConnectionEvents, PoolEvents) for name in vars(events) if not name.startswith("_")]
 
@@ -56,3 +59,17 @@ def remove(path: Path) -> None:
     """Delete an SQLite file, and what lies beside it while it is open."""
     for ending in ("", "-wal", "-shm", "-journal"):
         path.with_name(path.name + ending).unlink(missing_ok=True)
+
+
+def rows_of(database: Database) -> Rows:
+    """All rows of all tables."""
+    with database.readers.begin() as session:
+        found = {table: session.execute(select(table)).mappings().all() for table in Base.metadata.sorted_tables}
+    return {table: [dict(row) for row in rows] for table, rows in found.items() if rows}
+
+
+def fill(database: Database, rows: Rows) -> None:
+    """Put rows into empty tables."""
+    with database.sessions.begin() as session:
+        for table, of_table in rows.items():
+            session.execute(insert(table), of_table)
