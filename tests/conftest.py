@@ -52,6 +52,7 @@ LONGEST_FIRST = [
     for path in (
         "faults",
         "test_end_to_end.py",
+        "test_categorize_end_to_end.py",
         "deployment/test_processes.py",
         "app/http/test_openapi.py",
         "app/core/test_lifecycle_machine.py",
