@@ -7,21 +7,22 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
 from sqlalchemy import Engine, create_engine, delete, text
 from starlette.testclient import TestClient
 
-from app.core import db
 from app.core.db import Database
 from app.core.schema import migrate
 from app.core.settings import PREFIX, Settings
 from app.core.tables import Corpus, FrozenModel, IdempotentRequest, Worker
-from app.http.main import create_app
+from app.forecasts import pace
+from app.http import main
 from app.processes.folders import prepare
 from app.processes.kernel_cache import prepare_kernel_cache
-from tests import guard
+from tests import databases, guard
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -41,32 +42,42 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("any machine")
 
+main.connect = databases.connect
+
 numbers = itertools.count()
 
-# The files that take longest. They come first, so that no process of pytest-xdist is left alone with one in the end.
+# What takes longest. It comes first, so that no process of pytest-xdist is left alone with it in the end.
 LONGEST_FIRST = [
-    ROOT / "tests" / file
-    for file in (
-        "faults/test_workers.py",
+    ROOT / "tests" / path
+    for path in (
+        "faults",
         "test_end_to_end.py",
-        "faults/test_brokers.py",
+        "test_categorize_end_to_end.py",
         "deployment/test_processes.py",
-        "faults/test_crash_loop.py",
-        "faults/test_controls.py",
-        "faults/test_databases.py",
-        "faults/test_fairness.py",
-        "faults/test_saves.py",
+        "app/http/test_openapi.py",
         "app/core/test_lifecycle_machine.py",
         "test_interruption.py",
     )
 ]
+TOGETHER = "tests/faults/"  # files whose tests take turns with the same servers, which take seconds to start
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the longest files first; the others stay in their order."""
-    assert all(file.exists() for file in LONGEST_FIRST), "a file of LONGEST_FIRST has another name now"
-    ranks = {file: rank for rank, file in enumerate(LONGEST_FIRST)}
-    items.sort(key=lambda item: ranks.get(item.path, len(ranks)))
+    """Put the longest first; the others stay in their order."""
+    assert all(path.exists() for path in LONGEST_FIRST), "something of LONGEST_FIRST has another name now"
+    ranks = {path: rank for rank, path in enumerate(LONGEST_FIRST)}
+    items.sort(key=lambda item: min(ranks.get(path, len(ranks)) for path in (item.path, item.path.parent)))
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With --dist loadfile, what belongs together goes to one process."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return TOGETHER if nodeid.startswith(TOGETHER) else super()._split_scope(nodeid)
+
+    return Scheduling(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 @pytest.fixture(autouse=True)
@@ -149,12 +160,16 @@ def database_url(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> s
 
 
 @pytest.fixture
-def database(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
-    """A database with the schema and without rows."""
+def database(kind: str, request: pytest.FixtureRequest) -> Iterator[Database]:
+    """A database with the schema and without rows, which nobody remembers an earlier one by."""
+    pace.SHOWN.clear()
     if kind == "sqlite":
-        database = db.connect(f"sqlite:///{request.getfixturevalue('migrated_copy')}")
+        migrated: Path = request.getfixturevalue("migrated_file")
+        file = migrated.with_name("newfound.db")
+        databases.remove(file)
+        database = databases.connect(f"sqlite:///{shutil.copy(migrated, file)}")
     else:
-        database = db.connect(request.getfixturevalue("migrated_postgres"))
+        database = databases.connect(request.getfixturevalue("migrated_postgres"))
         with database.sessions.begin() as session:
             for table in (Corpus, IdempotentRequest, Worker, FrozenModel):  # and with them all else
                 session.execute(delete(table))
@@ -178,5 +193,5 @@ def settings(database: Database, tmp_path: Path) -> Settings:
 @pytest.fixture
 def client(settings: Settings) -> Iterator[TestClient]:
     """A client of the service."""
-    with TestClient(create_app(settings)) as client:
+    with TestClient(main.create_app(settings)) as client:
         yield client

@@ -84,10 +84,16 @@ def running(folder: Path, number: signal.Signals = signal.SIGINT) -> Iterator[Se
         assert alive == []
 
 
-@pytest.fixture
-def service(tmp_path: Path) -> Iterator[Service]:
-    with running(tmp_path) as service:
+@pytest.fixture(params=[signal.SIGINT], ids=lambda number: f"ended by {number.name}")
+def service(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Service]:
+    """A service that is told to end by a signal after the test, and leaves no process then, whatever was done to it."""
+    with running(tmp_path, request.param) as service:
         yield service
+
+
+def ended_by(number: signal.Signals) -> pytest.MarkDecorator:
+    """The service of this test is ended by another signal."""
+    return pytest.mark.parametrize("service", [number], indirect=True, ids=[f"ended by {number.name}"])
 
 
 def test_a_job_survives_the_kill_of_its_workers_and_ends_as_an_undisturbed_one(service: Service) -> None:
@@ -110,6 +116,7 @@ def test_a_job_survives_the_kill_of_its_workers_and_ends_as_an_undisturbed_one(s
     assert service.results(killed) == service.results(calm)
 
 
+@ended_by(signal.SIGHUP)
 def test_whatever_is_killed_newborns_too_the_service_comes_back_and_its_job_ends(service: Service) -> None:
     corpus_id = service.upload_sample()
     job_id = service.post("/v1/jobs", **{**SMALL_JOB, "corpus_id": corpus_id})["id"]
@@ -140,12 +147,6 @@ def test_a_killed_serve_leaves_no_process_and_another_takes_its_place_at_once(tm
         wait_for(lambda: not any(child.is_running() for child in children), "the first one's children have ended")
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_service_that_is_told_to_end_leaves_no_process(number: signal.Signals, tmp_path: Path) -> None:
-    with running(tmp_path, number) as service:
-        assert service.get("/health")["status"]
-
-
 @pytest.mark.slow
 def test_the_service_goes_on_with_a_job_after_it_was_ended_and_started_again(tmp_path: Path) -> None:
     with running(tmp_path) as service:
@@ -160,6 +161,7 @@ def test_the_service_goes_on_with_a_job_after_it_was_ended_and_started_again(tmp
         assert service.results(job_id) == service.results(calm)
 
 
+@ended_by(signal.SIGTERM)
 def test_the_readmes_commands_work_when_pasted(service: Service, tmp_path: Path) -> None:
     [script] = re.findall(r"```bash\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
     script = script.replace("http://127.0.0.1:8000", f"http://127.0.0.1:{service.port}")

@@ -2,13 +2,14 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import version
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi_offline import FastAPIOffline
+from starlette.routing import BaseRoute
 
 from app.broker import queue
 from app.core.db import connect
@@ -51,6 +52,7 @@ from app.uploads.corpus_counts import KnownCounts
 from app.uploads.removal import Removal
 from app.uploads.texts import RememberedTexts
 
+TITLE = "Newfound"
 DESCRIPTION = """
 Newfound gives every unlabeled document of a corpus a category: one of those that labels name, or a new one
 that the model found. Create a corpus, upload documents, submit a job, follow it, read its results.
@@ -89,7 +91,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         database.engine.dispose()
 
     app = FastAPIOffline(
-        title="Newfound",
+        title=TITLE,
         version=version("newfound"),
         description=DESCRIPTION,
         lifespan=lifespan,
@@ -102,31 +104,37 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.known_counts = KnownCounts()
     app.state.remembered_texts = RememberedTexts()
     app.state.open_models = OpenModels(settings.max_open_models_bytes)
-    of_jobs = (jobs, side_runs, results, answers, scores, groups, topics, audit, labels, power, exports, tree)
-    of_review = (triage, decisions, continuing, lineage)
-    for part in (corpora, uploads, documents, preview, *of_jobs, *of_review, new_documents, models, health):
-        app.include_router(part.router, responses=ANYWHERE)
+    app.router.routes.extend(routes())
     app.add_middleware(FrontDoor, routes=app.routes, settings=settings)
     render_errors(app)
-    describe_problems(app)
+    app.openapi = document  # type: ignore[method-assign]
     return app
 
 
-def describe_problems(app: FastAPI) -> None:
-    """Put the schema of problems, which no route returns by itself, into the OpenAPI document."""
+@cache
+def routes() -> list[BaseRoute]:
+    """The routes of all parts, put together once a process: that takes longer than all else about an application."""
+    of_jobs = (jobs, side_runs, results, answers, scores, groups, topics, audit, labels, power, exports, tree)
+    of_review = (triage, decisions, continuing, lineage)
+    whole = APIRouter()
+    for part in (corpora, uploads, documents, preview, *of_jobs, *of_review, new_documents, models, health):
+        whole.include_router(part.router, responses=ANYWHERE)
+    return whole.routes
 
-    def openapi() -> dict[str, Any]:
-        if app.openapi_schema is None:
-            document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
-            forget_validation_errors(document)
-            describe_json_bodies(document)
-            write_integers(document)
-            schema = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
-            document["components"]["schemas"] |= {**schema.pop("$defs"), "Problem": schema}
-            app.openapi_schema = document
-        return app.openapi_schema
 
-    app.openapi = openapi  # type: ignore[method-assign]
+@cache
+def document() -> dict[str, Any]:
+    """The OpenAPI document, which is the same for every application.
+
+    The schema of problems, which no route returns by itself, is put into it.
+    """
+    found = get_openapi(title=TITLE, version=version("newfound"), description=DESCRIPTION, routes=routes())
+    forget_validation_errors(found)
+    describe_json_bodies(found)
+    write_integers(found)
+    schema = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+    found["components"]["schemas"] |= {**schema.pop("$defs"), "Problem": schema}
+    return found
 
 
 def forget_validation_errors(document: dict[str, Any]) -> None:

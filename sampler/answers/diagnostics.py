@@ -18,7 +18,6 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
-from scipy.stats import rankdata
 
 from sampler.corpus import Array
 
@@ -74,8 +73,17 @@ def split(chains: Array) -> Array:
 
 def normal_scores(chains: Array) -> Array:
     """Each value by the normal quantile of its rank among all; equal ones share a rank (equation 14)."""
-    ranks = rankdata(chains).reshape(chains.shape)
-    return np.asarray(ndtri((ranks - 0.375) / (chains.size + 0.25)))
+    return np.asarray(ndtri((ranks(chains) - 0.375) / (chains.size + 0.25)))
+
+
+def ranks(values: Array) -> Array:
+    """Each value's rank among all, from 1; equal ones share the mean of theirs.
+
+    As scipy.stats has it, which takes a worker a quarter of its start to load.
+    """
+    _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
+    mean = np.cumsum(counts) - (counts - 1) / 2.0
+    return np.asarray(mean[which].reshape(values.shape))
 
 
 def potential_reduction(chains: Array) -> float:

@@ -13,9 +13,9 @@ from tests.faults.stack import Report, Stack
 REPORT = "FAULTS_REPORT"  # a file that gets one JSON line a fault
 
 
-@pytest.fixture(scope="session", params=["embedded", "deployed"])
+@pytest.fixture(scope="package", params=["embedded", "deployed"])
 def opened_stack(request: pytest.FixtureRequest) -> Iterator[Stack]:
-    """A stack that runs; tests take turns with it."""
+    """A stack that runs; the tests of all files here take turns with it, and no other test has it beside itself."""
     stack = Stack(request.param)
     try:
         stack.open()

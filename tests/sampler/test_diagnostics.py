@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 from scipy.signal import lfilter
+from scipy.stats import rankdata
 
-from sampler.answers.diagnostics import effective_size, r_hat, tail_effective_size
+from sampler.answers.diagnostics import effective_size, r_hat, ranks, tail_effective_size
 from sampler.corpus import Array
 
 SIZES = (effective_size, tail_effective_size)
@@ -108,3 +109,9 @@ def test_too_few_draws_and_infinite_ones_are_refused() -> None:
             figure([])
         with pytest.raises(ValueError, match="draw 1 of chain 0 is -inf"):
             figure([[1.0, -math.inf, 3.0, 4.0]])
+
+
+def test_equal_draws_share_a_rank_as_in_scipy() -> None:
+    draws = np.random.default_rng(8).integers(-5, 5, (3, 40)).astype(float)
+    assert np.array_equal(ranks(draws).ravel(), rankdata(draws))
+    assert ranks(np.array([[2.0, 1.0], [2.0, 4.0]])).tolist() == [[2.5, 1.0], [2.5, 4.0]]

@@ -19,12 +19,13 @@ def test_every_name_of_a_face_is_there(module: object) -> None:
     assert all(getattr(module, name) is not None for name in names)
 
 
-def test_numba_is_loaded_with_the_first_model_and_not_before() -> None:
+def test_numba_is_loaded_with_the_first_model_and_not_before_and_all_of_statistics_never() -> None:
     code = """
 import sys
 import sampler
 assert sampler.encode and sampler.Corpus and "numba" not in sys.modules
 assert sampler.calibrated.start and "numba" in sys.modules
+assert "scipy.stats" not in sys.modules, "it takes a worker a quarter of its start"
 """
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
 

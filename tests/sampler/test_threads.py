@@ -23,8 +23,9 @@ def test_everything_is_taken_once_and_by_one_thread(n_threads: int) -> None:
     """200,000 pieces in half a millisecond each time: two threads that took the same one would be seen."""
     n_things, costs = 200_000, np.arange(200_001)
     with Threads(n_threads, n_pieces=n_things) as threads:
+        bounds = threads.cut(costs)
         for _ in range(20):
-            counts, pieces = np.zeros((n_threads, n_things), np.int64), pieces_of(threads.cut(costs))
+            counts, pieces = np.zeros((n_threads, n_things), np.int64), pieces_of(bounds)
             assert pieces.bounds.size == n_things + 1
             threads.run(lambda thread, pieces=pieces, counts=counts: count(pieces, counts[thread]))  # type: ignore[misc]
             np.testing.assert_array_equal(counts.sum(axis=0), 1)

@@ -1,5 +1,6 @@
 """A small corpus with two known categories and a new one, and jobs over it, for tests of legs."""
 
+import json
 import random
 import threading
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from app.core.db import Database
 from app.core.settings import Settings
 from app.core.tables import Answer, Audit, Category, Checkpoint, Corpus, Document, Draw, Job, Summary, Topic, Unit
 from app.schemas.job_settings import JobIn
+from tests import databases
 from worker import runner
 
 # Nobody labels the rivers.
@@ -33,6 +35,9 @@ FEW_ATOMS: dict[str, Any] = {
 
 SAVE_AFTER_EVERY_SWEEP = {"save_seconds": 1e-9}
 ONE_STEP_A_LEG = {**SAVE_AFTER_EVERY_SWEEP, "leg_seconds": 1e-9}  # of chains one sweep
+
+
+FINISHED: dict[tuple[str, str, str], tuple[str, databases.Rows]] = {}  # jobs: their ids, and all that they left
 
 
 class Killed(BaseException):
@@ -104,6 +109,24 @@ def run_to_the_end(database: Database, settings: Settings, unit_ids: list[int]) 
         queue += runner.run(database, settings, queue.pop(0), lambda: False)
         n_legs += 1
     return n_legs
+
+
+def finished(
+    database: Database, settings: Settings, submit: Callable[..., tuple[str, list[int]]], **fields: Any
+) -> str:
+    """The id of a job over `rows` that has succeeded.
+
+    It is run once by a process of the tests, and from then on its rows are put into the tables, which must be empty.
+    """
+    name = (database.engine.name, submit.__name__, json.dumps(fields, sort_keys=True))
+    if name not in FINISHED:
+        job_id, unit_ids = submit(database, upload(database, rows()), **fields)
+        run_to_the_end(database, settings, unit_ids)
+        assert job(database, job_id).status == "succeeded"
+        FINISHED[name] = (job_id, databases.rows_of(database))
+    else:
+        databases.fill(database, FINISHED[name][1])
+    return FINISHED[name][0]
 
 
 class Asked:

@@ -44,10 +44,7 @@ def woken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 @pytest.fixture
 def source(database: Database, settings: Settings, model: str) -> str:
     """A job that has succeeded."""
-    job_id, unit_ids = MODELS[model](database, jobs.upload(database, jobs.rows()), sweeps=20)
-    run_to_the_end(database, settings, unit_ids)
-    assert jobs.job(database, job_id).status == "succeeded"
-    return job_id
+    return jobs.finished(database, settings, MODELS[model], sweeps=20)
 
 
 def decide(client: TestClient, job_id: str, *decisions: dict[str, Any]) -> None:

@@ -211,6 +211,7 @@ class Review(RuleBasedStateMachine):
         assert self.documents() == self.documents("&decisions=false")
 
 
+@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def test_nothing_is_lost_whatever_reviewers_decide(
     client: TestClient, database: Database, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

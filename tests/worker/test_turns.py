@@ -122,6 +122,7 @@ def test_what_cannot_be_claimed_is_never_next(database: Database) -> None:
     assert next_of(database) is None, "its job is paused"
 
 
+@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def test_in_an_hour_under_a_large_job_no_more_calls_wait_than_units(database: Database, settings: Settings) -> None:
     """Nobody hears the calls, as if both workers sat over their legs all the time; reapers call again and again."""
     queue.configure(settings)

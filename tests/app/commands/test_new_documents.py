@@ -29,10 +29,7 @@ def settings(settings: Settings) -> Settings:
 @pytest.fixture
 def job_id(database: Database, settings: Settings) -> str:
     """A calibrated job that has succeeded."""
-    corpus_id = jobs.upload(database, jobs.rows())
-    job_id, unit_ids = jobs.submit_calibrated(database, corpus_id, text={"min_document_frequency": 1})
-    jobs.run_to_the_end(database, settings, unit_ids)
-    return job_id
+    return jobs.finished(database, settings, jobs.submit_calibrated, text={"min_document_frequency": 1})
 
 
 @pytest.fixture

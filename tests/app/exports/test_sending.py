@@ -103,6 +103,7 @@ def speak(client: TestClient, path: str, at_piece: Callable[[], Any], pieces: li
 @pytest.mark.usefixtures("small_lots")
 def test_while_a_file_is_sent_no_transaction_is_open(client: TestClient, job: str) -> None:
     pool = client.app.state.database.engine.pool  # type: ignore[attr-defined]
+    wait_for(lambda: pool.checkedout() == 0, "the service has looked for what its last process left undone")
     n_open: list[int] = []
     for path in (f"{CORPUS}/export", f"{job}/documents/export", f"{job}/trace/export"):
         speak(client, path, lambda: n_open.append(pool.checkedout()))

@@ -17,7 +17,7 @@ from app.http.main import create_app
 from app.http.routers import jobs
 from tests.app import rows
 from tests.app.legs import cancel
-from tests.app.rows import CORPUS, add_corpus, add_encoding, add_results, submit, succeed, units
+from tests.app.rows import CORPUS, add_corpus, add_encoding, add_results, end, submit, units
 from tests.waits import REQUEST_SECONDS
 
 PROBLEM = "urn:newfound:problem:"
@@ -139,10 +139,10 @@ def test_more_units_than_allowed_are_refused(limited: TestClient, database: Data
 
 def done(database: Database, model: str = "lbpl-ntm") -> str:
     """Address of a job that has succeeded."""
-    job_id, unit_ids = submit(database, model=model)
+    job_id, _ = submit(database, model=model)
     add_encoding(database, job_id)
     add_results(database, job_id)
-    succeed(database, job_id, unit_ids)
+    end(database, job_id)
     return f"/v1/jobs/{job_id}"
 
 
@@ -201,8 +201,8 @@ def test_checks_of_jobs_wait_for_each_other_without_keeping_threads_from_others(
 def test_on_a_full_disk_no_job_is_taken_in_and_the_reason_is_told(
     client: TestClient, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    job_id, unit_ids = submit(database)
-    succeed(database, job_id, unit_ids)
+    job_id, _ = submit(database)
+    end(database, job_id)
     monkeypatch.setattr(disk, "free_bytes", lambda folder: 2**20)
     for path, body in (
         ("/v1/jobs", {"corpus_id": CORPUS, "discover": True}),

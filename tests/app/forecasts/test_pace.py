@@ -12,7 +12,7 @@ from app.core.tables import Unit
 from app.forecasts import pace
 from app.forecasts.corpus_sizes import sizes_of
 from app.forecasts.forecast import forecast
-from tests.app.rows import add_encoding, job_of, submit, succeed
+from tests.app.rows import add_encoding, end, job_of, submit
 
 
 @pytest.fixture(autouse=True)
@@ -25,9 +25,9 @@ def nothing_measured() -> Iterator[None]:
 
 def work(database: Database, slowness: float, **settings: Any) -> None:
     """Let a job succeed whose units worked so many times as long as is forecast."""
-    job_id, unit_ids = submit(database, **settings)
+    job_id, _ = submit(database, **settings)
     add_encoding(database, job_id)
-    succeed(database, job_id, unit_ids)
+    end(database, job_id)
     with database.sessions.begin() as session:
         job = job_of(database, job_id)
         works = forecast(sizes_of(session, job), job.settings).works

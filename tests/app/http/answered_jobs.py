@@ -9,7 +9,7 @@ from sqlalchemy import insert, update
 from app.core import lifecycle
 from app.core.db import Database
 from app.core.tables import Answer, Audit, Category, Corpus, Document, Job, Summary
-from tests.app.rows import OF_MODEL, SETTINGS, succeed
+from tests.app.rows import OF_MODEL, SETTINGS, end
 
 CATEGORIES = (("astronomy", True), ("optics", True), ("new 1", False), ("new 2", False))
 
@@ -57,10 +57,10 @@ def add_job(database: Database, documents: Sequence[Given], is_over: bool = True
         )
     with database.sessions.begin() as session:
         settings = {**SETTINGS, **OF_MODEL["lbpl-ntm"], "model": "lbpl-ntm"}
-        job, unit_ids = lifecycle.submit(session, corpus_id, settings)
+        job, _ = lifecycle.submit(session, corpus_id, settings)
     if is_over:
         add_answers(database, job.id, corpus_id, documents)
-        succeed(database, job.id, unit_ids)
+        end(database, job.id)
     return Made(f"/v1/jobs/{job.id}", f"/v1/corpora/{corpus_id}")
 
 

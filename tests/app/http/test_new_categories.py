@@ -7,7 +7,7 @@ from starlette.testclient import TestClient
 from app.core.db import Database
 from app.core.tables import Category, Summary
 from app.schemas.results import DIAGNOSTICS
-from tests.app.rows import add_draws, add_results, submit, succeed
+from tests.app.rows import add_draws, add_results, end, submit
 
 Draws = dict[str, int]
 AGREE_LITTLE = "The chains' answers agree by 0.75 (adjusted Rand index), less than 0.8."
@@ -16,10 +16,10 @@ AGREE_LITTLE = "The chains' answers agree by 0.75 (adjusted Rand index), less th
 @pytest.fixture
 def job_id(database: Database) -> str:
     """A succeeded job."""
-    job_id, unit_ids = submit(database, model="calibrated")
+    job_id, _ = submit(database, model="calibrated")
     add_draws(database, job_id, chains=2, sweeps=5)
     add_results(database, job_id)
-    succeed(database, job_id, unit_ids)
+    end(database, job_id)
     return job_id
 
 

@@ -28,20 +28,15 @@ RIVER = "danube rhine volga loire tagus ebro"
 @pytest.fixture(params=["calibrated", "lbpl-ntm"])
 def job(database: Database, settings: Settings, request: pytest.FixtureRequest) -> str:
     """The address of a job that has succeeded."""
-    corpus_id = jobs.upload(database, jobs.rows())
     submit = jobs.submit_calibrated if request.param == "calibrated" else jobs.submit
-    job_id, unit_ids = submit(database, corpus_id, text={"min_document_frequency": 1})
-    jobs.run_to_the_end(database, settings, unit_ids)
-    return f"/v1/jobs/{job_id}"
+    return f"/v1/jobs/{jobs.finished(database, settings, submit, text={'min_document_frequency': 1})}"
 
 
 @pytest.fixture
 def calibrated(database: Database, settings: Settings) -> str:
     """The address of a calibrated one."""
-    corpus_id = jobs.upload(database, jobs.rows())
-    job_id, unit_ids = jobs.submit_calibrated(database, corpus_id, text={"min_document_frequency": 1})
-    jobs.run_to_the_end(database, settings, unit_ids)
-    return f"/v1/jobs/{job_id}"
+    text = {"min_document_frequency": 1}
+    return f"/v1/jobs/{jobs.finished(database, settings, jobs.submit_calibrated, text=text)}"
 
 
 def lines(documents: Sequence[dict[str, Any]]) -> bytes:

@@ -13,7 +13,7 @@ from app.core.errors import LeaseLost
 from app.core.tables import PowerStep, SideRun
 from tests.app import legs, rows
 from tests.app.legs import cancel, claim, extend, fail, finish, pause, power_test, release, resume, save_step
-from tests.app.rows import add_encoding, add_results, job_of, run, submit, succeed, units
+from tests.app.rows import add_encoding, add_results, end, job_of, run, submit, succeed, units
 
 SQLITE = pytest.mark.parametrize("kind", ["sqlite"])
 PROBLEM = "urn:newfound:problem:"
@@ -23,10 +23,10 @@ MISSED = {"found": 0.25, "recall": 0.25, "taken_for": -1, "taken": 0.0, "probabi
 
 def succeeded(database: Database, model: str = "calibrated") -> str:
     """Id of a job with results that knows two categories."""
-    job_id, unit_ids = submit(database, model=model)
+    job_id, _ = submit(database, model=model)
     add_encoding(database, job_id)
     add_results(database, job_id)
-    succeed(database, job_id, unit_ids)
+    end(database, job_id)
     return job_id
 
 
@@ -167,9 +167,9 @@ def of_the_other_model(database: Database) -> str:
 
 
 def with_one_category(database: Database) -> str:
-    job_id, unit_ids = submit(database, model="calibrated")
+    job_id, _ = submit(database, model="calibrated")
     add_encoding(database, job_id, ["optics"])
-    succeed(database, job_id, unit_ids)
+    end(database, job_id)
     return job_id
 
 

@@ -10,16 +10,16 @@ from app.core.db import Database
 from app.core.tables import Answer, Document
 from app.http.new_categories import posterior
 from tests.app.http.test_api import pages
-from tests.app.rows import add_draws, add_results, submit, succeed
+from tests.app.rows import add_draws, add_results, end, submit
 
 
 @pytest.fixture
 def job(database: Database) -> str:
     """Address of a succeeded job over five documents."""
-    job_id, unit_ids = submit(database)
+    job_id, _ = submit(database)
     add_draws(database, job_id, chains=2, sweeps=5)
     add_results(database, job_id)
-    succeed(database, job_id, unit_ids)
+    end(database, job_id)
     return f"/v1/jobs/{job_id}"
 
 

@@ -7,7 +7,7 @@ from starlette.testclient import TestClient
 
 from app.core.db import Database
 from tests.app.legs import cancel, claim, fail, pause
-from tests.app.rows import add_encoding, add_results, submit, succeed
+from tests.app.rows import add_encoding, add_results, end, submit
 
 PROBLEM = "urn:newfound:problem:"
 FINISHED, NOT_PAUSABLE = f"{PROBLEM}job-finished", f"{PROBLEM}job-not-pausable"
@@ -68,7 +68,7 @@ def job_in(database: Database, state: str) -> str:
         pause(database, job_id)
     if state == "succeeded":
         add_results(database, job_id)
-        succeed(database, job_id, [encode])
+        end(database, job_id)
     return f"/v1/jobs/{job_id}"
 
 
@@ -132,10 +132,10 @@ SIDE_RUNS = {"extension": "extend", "power-test": "power-test"}
 
 @pytest.mark.parametrize("name", SIDE_RUNS)
 def test_a_side_run_is_stopped_and_resumed_alone(client: TestClient, database: Database, name: str) -> None:
-    job_id, unit_ids = submit(database, model="calibrated")
+    job_id, _ = submit(database, model="calibrated")
     add_encoding(database, job_id)
     add_results(database, job_id)
-    succeed(database, job_id, unit_ids)
+    end(database, job_id)
     job, key = f"/v1/jobs/{job_id}", name.replace("-", "_")
     for verb in ("cancel", "pause", "resume"):
         refused = client.post(f"{job}/{name}/{verb}")

@@ -8,16 +8,16 @@ from app.core.db import Database
 from app.core.tables import Category, Topic
 from tests.app import rows
 from tests.app.legs import extend
-from tests.app.rows import succeed
+from tests.app.rows import end
 
 PROBLEM = "urn:newfound:problem:"
 OF_CATEGORIES = ([{"topic": 2, "weight": 0.5}, {"topic": 0, "weight": 0.25}], [{"topic": 0, "weight": 0.75}])
 WORDS = [{"word": "plasma", "probability": 0.125}, {"word": "tokamak", "probability": 0.0625}]
 
 
-def with_topics(database: Database, model: str = "calibrated") -> tuple[str, list[int]]:
-    """Id and units of a job whose two categories share three topics; another job has topics of its own."""
-    job_id, unit_ids = rows.submit(database, model=model)
+def with_topics(database: Database, model: str = "calibrated") -> str:
+    """Id of a job whose two categories share three topics; another job has topics of its own."""
+    job_id, _ = rows.submit(database, model=model)
     other_id, _ = rows.submit(database, model="calibrated")
     rows.add_results(database, job_id)
     with database.sessions.begin() as session:
@@ -29,12 +29,12 @@ def with_topics(database: Database, model: str = "calibrated") -> tuple[str, lis
         categories = session.scalars(select(Category).where(Category.job_id == job_id).order_by(Category.category))
         for category, topics in zip(categories, OF_CATEGORIES, strict=True):
             category.topics = topics
-    return job_id, unit_ids
+    return job_id
 
 
 def test_topics_come_largest_first_with_the_categories_that_they_are_in(client: TestClient, database: Database) -> None:
-    job_id, unit_ids = with_topics(database)
-    succeed(database, job_id, unit_ids)
+    job_id = with_topics(database)
+    end(database, job_id)
     job = f"/v1/jobs/{job_id}"
     assert client.get(job).json()["links"]["topics"] == f"{job}/topics"
     physics, new = ({"category": 0, "name": "physics"}, {"category": 1, "name": "new-1"})
@@ -53,9 +53,9 @@ def test_topics_come_largest_first_with_the_categories_that_they_are_in(client: 
 
 
 def test_a_job_of_the_topic_model_says_that_it_tells_no_topics(client: TestClient, database: Database) -> None:
-    job_id, unit_ids = rows.submit(database, model="lbpl-ntm")
+    job_id, _ = rows.submit(database, model="lbpl-ntm")
     rows.add_results(database, job_id)
-    succeed(database, job_id, unit_ids)
+    end(database, job_id)
     job = f"/v1/jobs/{job_id}"
     refused = client.get(f"{job}/topics")
     assert (refused.status_code, refused.json()["type"]) == (409, f"{PROBLEM}no-topics")
@@ -67,11 +67,11 @@ def test_a_job_of_the_topic_model_says_that_it_tells_no_topics(client: TestClien
 
 @pytest.mark.parametrize("kind", ["sqlite"])
 def test_there_are_no_topics_before_a_job_has_succeeded(client: TestClient, database: Database) -> None:
-    job_id, unit_ids = rows.submit(database, model="calibrated")
+    job_id, _ = rows.submit(database, model="calibrated")
     address = f"/v1/jobs/{job_id}/topics"
     assert client.get(address).json()["type"] == f"{PROBLEM}results-not-ready"
     rows.add_results(database, job_id)
-    succeed(database, job_id, unit_ids)
+    end(database, job_id)
     assert client.get(address).status_code == 200
     extend(database, job_id)
     assert client.get(address).status_code == 200
@@ -80,7 +80,7 @@ def test_there_are_no_topics_before_a_job_has_succeeded(client: TestClient, data
 
 @pytest.mark.parametrize("kind", ["sqlite"])
 def test_a_job_without_topics_answers_with_none(client: TestClient, database: Database) -> None:
-    job_id, unit_ids = rows.submit(database, model="calibrated")
+    job_id, _ = rows.submit(database, model="calibrated")
     rows.add_results(database, job_id)
-    succeed(database, job_id, unit_ids)
+    end(database, job_id)
     assert client.get(f"/v1/jobs/{job_id}/topics").json() == {"topics": []}

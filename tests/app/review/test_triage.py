@@ -232,10 +232,10 @@ def test_a_long_text_is_shortened(client: TestClient, database: Database) -> Non
 def test_a_job_without_portraits_and_doubts_asks_about_its_unsure_answers(
     client: TestClient, database: Database
 ) -> None:
-    job_id, unit_ids = rows.submit(database)
+    job_id, _ = rows.submit(database)
     assert client.get(f"/v1/jobs/{job_id}/triage").json()["type"] == "urn:newfound:problem:results-not-ready"
     rows.add_results(database, job_id)
-    rows.succeed(database, job_id, unit_ids)
+    rows.end(database, job_id)
     body = client.get(f"/v1/jobs/{job_id}/triage").json()
     assert {each["why"] for each in body["documents"]} == {"unsure"}
     assert body["found"] == {"unsure": 0, "edge": 0, "label": 0, "representative": 0}

@@ -8,6 +8,7 @@ import io
 import tarfile
 import zipfile
 import zlib
+from functools import cache
 
 from tests.app.uploads.black_box.cases import Case, Sent, document, form, packed, raw, rows, texts, typed
 from tests.app.uploads.files import with_members_changed, workbook, zip_of
@@ -45,6 +46,7 @@ def encrypted(data: bytes) -> bytes:
     return bytes(found)
 
 
+@cache
 def bomb(n_bytes: int) -> bytes:
     """A gzip that becomes so many bytes."""
     return packed(b"text\n" + b"a\n" * (n_bytes // 2))
