@@ -96,8 +96,8 @@ def continue_job(session: Session, source_id: str, sweeps: int | None, *, wait: 
     """A job that goes on from where another one is, over the corpus as it is now; returns both. See `queue`.
 
     The source stays as it is until the job has ended: its chains are read. Raises JobNotFound, or JobNotContinuable
-    for a job that has failed or was cancelled, one of a comparison of methods, one whose documents have been erased, or, unless the other is to
-    `wait`, one that has not ended or is being extended.
+    for a job that has failed or was cancelled, one of a comparison of methods, one whose documents have been erased,
+    or, unless the other is to `wait`, one that has not ended or is being extended.
     """
     lock(session, source_id)
     source = find_job(session, source_id)

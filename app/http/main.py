@@ -33,6 +33,7 @@ from app.http.routers import (
     jobs,
     labels,
     lineage,
+    method_comparisons,
     models,
     new_documents,
     power,
@@ -104,7 +105,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.open_models = OpenModels(settings.max_open_models_bytes)
     of_jobs = (jobs, side_runs, results, answers, scores, groups, topics, audit, labels, power, exports, tree)
     of_review = (triage, decisions, continuing, lineage)
-    for part in (corpora, uploads, documents, preview, *of_jobs, *of_review, new_documents, models, health):
+    of_models = (new_documents, models, method_comparisons)
+    for part in (corpora, uploads, documents, preview, *of_jobs, *of_review, *of_models, health):
         app.include_router(part.router, responses=ANYWHERE)
     app.add_middleware(FrontDoor, routes=app.routes, settings=settings)
     render_errors(app)

@@ -116,7 +116,9 @@ class SplitCell(BaseModel):
     mean_f1: float | None
     categories: int | None
     seconds: float | None
-    documents: int | None = Field(description="That are scored: they have a gold label, which was hidden, and a category.")
+    documents: int | None = Field(
+        description="That are scored: they have a gold label, which was hidden, and a category."
+    )
     without_answer: int | None = Field(description="Documents whose label was hidden and that have no category.")
 
 
