@@ -12,7 +12,7 @@ from app.core import db
 from app.core.db import Database
 from app.core.settings import Settings
 from app.core.splits import Split, choose
-from app.core.tables import Document, Encoding, Job
+from app.core.tables import Category, Document, Encoding, Job
 from tests.worker import jobs, splits
 from tests.worker.splits import CALIBRATED, KNOWN, LBPL, compare, gold_rows, run_all
 
@@ -74,21 +74,35 @@ def test_the_methods_of_a_split_share_one_encoding_and_those_of_another_split_do
     assert all(categories == KNOWN for _, categories, _, _ in encodings(database))
 
 
-def test_a_new_category_inherits_nothing_from_jobs_that_saw_its_label_or_another_split(
+def test_jobs_of_a_comparison_neither_inherit_names_nor_pass_on_what_they_found(
     database: Database, settings: Settings
 ) -> None:
     corpus_id = jobs.upload(database, gold_rows())
-    [[alone]] = compare(database, corpus_id, LBPL)
+    [[cell]] = compare(database, corpus_id, LBPL)
     run_all(database, settings)
-    again, unit_ids = jobs.submit(database, corpus_id)
-    with database.sessions.begin() as session:  # a job that inherits from whatever came before
-        session.get_one(Job, again).settings = {**jobs.job(database, again).settings, "split": alone.settings["split"]}
+    before = with_same_split(database, settings, cell)
+    with database.sessions.begin() as session:
+        for category in session.scalars(select(Category).where(Category.job_id == before, ~Category.known)):
+            category.name, category.is_named = f"named {category.category}", True
+    [[later]] = compare(database, corpus_id, LBPL)
+    run_all(database, settings)
+    assert names_given(database, later.id) == set()
+    after = with_same_split(database, settings, cell)
+    assert (
+        names_given(database, after) == names_given(database, before) != set()
+    )  # past the newer job of the comparison
+
+
+def with_same_split(database: Database, settings: Settings, cell: Job) -> str:
+    """A job outside of any comparison that sees the same labels, run to its end; returns its id."""
+    job_id, unit_ids = jobs.submit(database, cell.corpus_id, seed=cell.settings["seed"])
+    with database.sessions.begin() as session:
+        job = session.get_one(Job, job_id)
+        job.settings = {**job.settings, "split": cell.settings["split"]}
     jobs.run_to_the_end(database, settings, unit_ids)
-    [[later]] = compare(database, corpus_id, {**LBPL, "sweeps": 13})
-    run_all(database, settings)
+    return job_id
 
-    def ids(job_id: str) -> set[str]:
-        return {row["short_id"] for row in jobs.outcome(database, job_id)["categories"] if not row["known"]}
 
-    assert ids(alone.id) and not ids(alone.id) & ids(again)
-    assert ids(later.id) and not ids(later.id) & ids(again)
+def names_given(database: Database, job_id: str) -> set[str]:
+    """The names that somebody gave to categories of a job."""
+    return {row["name"] for row in jobs.outcome(database, job_id)["categories"] if row["is_named"]}

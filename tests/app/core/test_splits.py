@@ -1,6 +1,7 @@
 """Which labels a split shows: as many as it says, chosen by seed and key alone."""
 
 import random
+from itertools import pairwise
 
 from app.core.splits import Split, choose
 
@@ -36,11 +37,11 @@ def test_what_one_category_shows_does_not_depend_on_which_others_are_known() -> 
 
 
 def test_splits_are_drawn_evenly_and_apart_from_each_other() -> None:
-    # Each of 25 documents is seen with probability 10/25 = .4: over 400 splits 160 times, give or take 9.8; 5 of these
-    # are 49. Two splits have 10 * 10 / 25 = 4 documents in common on average, with a variance of 4 * .6 * 15 / 24 = 1.5;
-    # 5 standard errors of the mean over 399 neighbours are .31, and neighbours' dependence is weak.
+    # Each of 25 documents is seen with probability .4: in 400 splits 160 times, give or take 9.8; 5 of these are 49.
+    # Two splits have 10 * 10 / 25 = 4 documents in common on average, with a variance of 4 * .6 * 15 / 24 = 1.5; of the
+    # mean over 399 neighbours 5 standard errors are .31, and how neighbours depend on each other is weak.
     chosen = [choose(DOCUMENTS, Split(seed, ["fruit"], 0.4)) for seed in range(400)]
     counts = [sum(number in seen for seen in chosen) for number in range(25)]
     assert all(abs(n - 160) < 49 for n in counts)
-    in_common = [len(one & other) for one, other in zip(chosen, chosen[1:], strict=False)]
+    in_common = [len(one & other) for one, other in pairwise(chosen)]
     assert abs(sum(in_common) / len(in_common) - 4) < 0.31
