@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from newfound_client.calls import Json
+from newfound_client.comparisons import Comparisons
 from newfound_client.errors import JobNotSucceeded, NoAnswer, Refused
 from newfound_client.files import LINE_FORMATS, TABLE_FORMATS, Target, format_of, write
 from newfound_client.review import Review
@@ -20,7 +21,7 @@ NOT_FOUND = 404
 ENDED = ("succeeded", "failed", "cancelled")
 
 
-class Client(Review):
+class Client(Review, Comparisons):
     """A Newfound service. Methods raise Refused, with the problem, or NoAnswer."""
 
     def corpora(self) -> Iterator[Json]:

@@ -1,7 +1,8 @@
 """What new categories inherit: the ids and the given names of those of earlier results, by the documents they share.
 
 Earlier results are a job's own present ones, when it is extended; else those of the job that it continues; else those
-of the newest job over the same corpus that was submitted before this one.
+of the newest job over the same corpus that was submitted before this one. Jobs of a comparison of methods neither
+inherit from others nor are inherited from: they are not to know what another one knew.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -59,7 +60,10 @@ def predecessor(session: Session, job: Job) -> Job | None:
     """The job whose present results categories inherit from; itself when it is extended."""
     if job.edition > 0:
         return job
-    concluded = select(Job).where(Job.corpus_id == job.corpus_id, Job.id != job.id, Job.edition > 0, is_visible_job())
+    if job.comparison_id is not None:
+        return None
+    others = (Job.corpus_id == job.corpus_id, Job.id != job.id, Job.comparison_id.is_(None))
+    concluded = select(Job).where(*others, Job.edition > 0, is_visible_job())
     continued = job.continues and session.scalar(concluded.where(Job.id == job.continues))
     if continued:
         return continued

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from app.core.category_names import names_of_new
 from app.core.kinds import UnitKind, n_chains
+from app.core.splits import SPLIT, seen_documents
 from app.core.tables import ENCODING_OF_JOB, Checkpoint, ClampedLabel, Document, Draw, Job, Unit, is_part_of
 from sampler.archive import CheckpointError
 from sampler.copies import Texts
@@ -87,9 +88,14 @@ def text_options(job: Job) -> TextOptions:
 
 
 def encoding_options(job: Job) -> str:
-    """What the encoding that the job needs is found by: its text options, and whose labels were decided for it."""
+    """What the encoding that the job needs is found by: its text options, and which labels it has.
+
+    Those are its own if some were decided for it; jobs with the same split share them.
+    """
     is_clamped = job.continued is not None and job.continued["clamped"]
-    return canonical({**job.settings["text"], **({ENCODING_OF_JOB: job.id} if is_clamped else {})})
+    labels = {ENCODING_OF_JOB: job.id} if is_clamped else {}
+    split = {SPLIT: job.settings[SPLIT]} if SPLIT in job.settings else {}
+    return canonical({**job.settings["text"], **labels, **split})
 
 
 def canonical(options: Mapping[str, Any]) -> str:
@@ -129,6 +135,7 @@ class Documents:
     """The documents of a job's corpus version, read once as texts; ids and labels gather on the way.
 
     Of one that somebody set aside the text is left out; a decided label, or name of a label, is in the place of others.
+    A label that the job's split hides is not there.
 
     They come in the order of their keys, by code points on every database: so the answer does not
     depend on the order of uploads. Reading a large corpus takes minutes: now and then `check` may break it off.
@@ -153,12 +160,14 @@ class Documents:
 
     def texts(self) -> Iterator[str | dict[str, int]]:
         """The texts, streamed; ready bags of words as such."""
-        names = (self.job.continued or {}).get("names", {})
+        names, seen = (self.job.continued or {}).get("names", {}), seen_documents(self.session, self.job)
         with self.session.execute(self.query().execution_options(yield_per=BATCH)) as rows:
             for document_id, text, is_counts, label, decided, decided_label in rows:
                 if len(self.ids) % BATCH == 0:
                     self.check()
                 self.ids.append(document_id)
+                if seen is not None and document_id not in seen:
+                    label = None
                 self.labels.append(names.get(label, label) if decided is None else decided_label)
                 if decided is not None and decided_label is None:
                     yield ""

@@ -79,6 +79,24 @@ class ModelNotFound(ServiceError):
     status = HTTPStatus.NOT_FOUND
 
 
+class ComparisonNotFound(ServiceError):
+    """There is no such comparison of methods."""
+
+    status = HTTPStatus.NOT_FOUND
+
+
+class ComparisonFinished(ServiceError):
+    """All jobs of the comparison have already ended, so it can no longer be cancelled."""
+
+
+class ComparisonNotFinished(ServiceError):
+    """A job of the comparison has not ended, so it cannot be deleted."""
+
+
+class LabelsNotSplittable(ServiceError):
+    """The labels of the corpus cannot be split in the way that was requested."""
+
+
 class SideRunNotFound(ServiceError):
     """The job has no such side run."""
 

@@ -17,11 +17,11 @@ from sqlalchemy.orm import Session
 
 from app.core.db import now, upsert
 from app.core.errors import IdempotencyKeyReused, ResourceDeleted
-from app.core.tables import IdempotentRequest, Job, is_visible, is_visible_job
+from app.core.tables import Comparison, IdempotentRequest, Job, is_visible, is_visible_comparison, is_visible_job
 
 KEPT_SECONDS = 86_400.0
 MAX_FORGOTTEN = 100  # rows: a request that happens to come by does not do the work of a day
-RESOURCE = re.compile("/v1/(corpora|jobs)/([0-9a-f-]{36})")
+RESOURCE = re.compile("/v1/(corpora|jobs|comparisons)/([0-9a-f-]{36})")
 
 
 class Answer(NamedTuple):
@@ -105,14 +105,17 @@ class Once:
 
 
 def check_resource(session: Session, path: str) -> None:
-    """Raise ResourceDeleted if the corpus or the job of a path is gone."""
+    """Raise ResourceDeleted if the corpus, the job or the comparison of a path is gone."""
     found = RESOURCE.search(path)
     if found is None:
         return
     kind, id_ = found.groups()
-    there = is_visible(id_) if kind == "corpora" else select(Job).where(Job.id == id_, is_visible_job()).exists()
+    name, there = {
+        "corpora": ("corpus", is_visible(id_)),
+        "jobs": ("job", select(Job).where(Job.id == id_, is_visible_job()).exists()),
+        "comparisons": ("comparison", select(Comparison).where(Comparison.id == id_, is_visible_comparison()).exists()),
+    }[kind]
     if not session.scalar(select(there)):
-        name = "corpus" if kind == "corpora" else "job"
         raise ResourceDeleted(f"{name} {id_} has been deleted since; use a new key for a new request")
 
 

@@ -128,11 +128,14 @@ MODELS: Mapping[str, ModelFacts] = {
     },
 }
 DEFAULT_MODEL = Model.CALIBRATED
+TRUE_NUMBER = "true"  # of categories, in a comparison of methods: the number of its gold labels, once it is known
 
 
 def numbers_of(settings: Mapping[str, Any]) -> list[int]:
     """The numbers of categories that a job is asked for, known ones included; none if the model finds the number."""
     asked = settings.get("n_categories")
+    if asked == TRUE_NUMBER:
+        return []
     return [] if asked is None else [asked] if isinstance(asked, int) else list(asked)
 
 

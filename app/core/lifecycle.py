@@ -42,6 +42,7 @@ from app.core.errors import (
 from app.core.kinds import MODELS, SIDE_KINDS, SideKind, UnitKind, n_chains
 from app.core.leases import CALL_SECONDS
 from app.core.runs import LIVE, UNFINISHED, Run, change
+from app.core.splits import SPLIT
 from app.core.tables import MAX_SWEEPS, Corpus, Document, Encoding, Job, SideRun, Unit, is_part_of, is_visible_job
 
 MIN_KNOWN = 2  # categories that a job must know for that: hide the only one, and nothing says how fine to be
@@ -55,7 +56,14 @@ def submit(
 
     `settings["model"]`, `chains` and `n_categories` say which units there are. Raises CorpusNotFound.
     """
-    # The shared lock keeps the corpus from being deleted between this look and the commit.
+    version = lock_corpus(session, corpus_id)
+    job = Job(id=str(uuid.uuid4()), corpus_id=corpus_id, corpus_version=version, settings=dict(settings))
+    job.warnings = list(warnings)
+    return job, queue(session, job)
+
+
+def lock_corpus(session: Session, corpus_id: str) -> int:
+    """The version of a corpus, which is not deleted before the transaction ends. Raises CorpusNotFound."""
     version = session.scalar(
         select(Corpus.version)
         .where(Corpus.id == corpus_id, Corpus.deleted_at.is_(None))
@@ -63,9 +71,7 @@ def submit(
     )
     if version is None:
         raise CorpusNotFound(f"there is no corpus {corpus_id}")
-    job = Job(id=str(uuid.uuid4()), corpus_id=corpus_id, corpus_version=version, settings=dict(settings))
-    job.warnings = list(warnings)
-    return job, queue(session, job)
+    return version
 
 
 def queue(session: Session, job: Job, *, waits: bool = False) -> list[int]:
@@ -90,8 +96,8 @@ def continue_job(session: Session, source_id: str, sweeps: int | None, *, wait: 
     """A job that goes on from where another one is, over the corpus as it is now; returns both. See `queue`.
 
     The source stays as it is until the job has ended: its chains are read. Raises JobNotFound, or JobNotContinuable for
-    a job whose model begins anew, that has failed or was cancelled, one whose documents have been erased, or, unless
-    the other is to `wait`, one that has not ended or is being extended.
+    a job whose model begins anew or that is of a comparison of methods, that has failed or was cancelled, one whose
+    documents have been erased, or, unless the other is to `wait`, one that has not ended or is being extended.
     """
     lock(session, source_id)
     source = find_job(session, source_id)
@@ -99,6 +105,8 @@ def continue_job(session: Session, source_id: str, sweeps: int | None, *, wait: 
         raise JobNotContinuable(
             f"job {source_id} has the model {source.settings['model']}, which begins anew each time: submit a new job"
         )
+    if SPLIT in source.settings:
+        raise JobNotContinuable(f"job {source_id} is of a comparison of methods, in which labels are hidden from it")
     if source.status not in (*UNFINISHED, "succeeded"):
         raise JobNotContinuable(f"job {source_id} is {source.status}; resume it, and continue it then")
     if not wait and (run := unfinished_run(session, source)):

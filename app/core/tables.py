@@ -252,13 +252,18 @@ class Comparison(Base):
     corpus_id: Mapped[str] = parent("corpora.id", index=True)
     corpus_version: Mapped[int]
     name: Mapped[str | None] = mapped_column(String(MAX_NAME))
-    settings: Mapped[dict[str, Any]]  # as they were asked for
+    settings: Mapped[dict[str, Any]]  # as app.core.method_comparisons.Planned has them
     created_at: Mapped[float] = mapped_column(default=now())
 
 
 def is_visible_job() -> ColumnElement[bool]:
     """The condition, in SQL, that nobody has deleted a job or its corpus."""
     return and_(Job.deleted_at.is_(None), is_visible(Job.corpus_id))
+
+
+def is_visible_comparison() -> ColumnElement[bool]:
+    """The condition, in SQL, that nobody has deleted the corpus of a comparison."""
+    return is_visible(Comparison.corpus_id)
 
 
 class JobTag(Base):

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session, aliased, sessionmaker
 from app.core.certainty import category_probability
 from app.core.errors import JobNotFound
 from app.core.lifecycle import find_corpus
+from app.core.splits import seen_label
 from app.core.tables import Answer, Category, Document, Job, is_part_of
 from app.exports.errors import ResultsReplaced
 from app.exports.fields import FieldNames, own_names
@@ -36,7 +37,7 @@ ANSWER_COLUMNS: dict[str, Kind] = {
     "copy_of": "text",
     "decision": "integer",
 }
-DOCUMENT = [getattr(Document, name) for name in ("key", "text", "label", "fields", "is_counts", "erased")]
+DOCUMENT = [getattr(Document, name) for name in ("key", "text", "fields", "is_counts", "erased")]
 
 Readers = sessionmaker[Session]
 Lots = Iterator[Iterable[Any]]
@@ -125,7 +126,7 @@ def corpus_table(readers: Readers, corpus_id: str, conditions: Sequence[ColumnEl
     plan = layout(fields, shape, has_counts)
 
     def rows() -> Iterator[Iterable[Values]]:
-        for lot in read(*DOCUMENT):
+        for lot in read(*DOCUMENT, Document.label):
             yield [as_uploaded(row, row.label, fields, has_counts, bag_of) for row in lot]
 
     return Table(f"corpus-{corpus_id[:8]}", plan.columns, rows, plan.upload)
@@ -216,7 +217,8 @@ class JobDocuments:
         """The documents with their answers."""
         original, matches = aliased(Document), self.chosen.matches
         answer = [getattr(Answer, name) for name in ANSWER_PARTS]
-        query, place = self.query(*DOCUMENT, *answer, original.key.label("original"))
+        label = seen_label(self.job).label("label")
+        query, place = self.query(*DOCUMENT, label, *answer, original.key.label("original"))
         query = query.outerjoin(original, original.id == Answer.copy_of)
         for lot in lots(self.readers, self.check, query, itemgetter(0), place.__gt__):
             yield lot if matches is None else [row for row in lot if matches(row.text)]

@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
+from app.core.splits import split_of
 from app.core.tables import Encoding, Job
 from app.forecasts.corpus_sample import Sample, estimated_sizes, read_sample
 from app.forecasts.sizes import Sizes
@@ -45,7 +46,9 @@ def sizes_of(session: Session, job: Job) -> Sizes:
     """The sizes of the job's corpus."""
     if job.encoding_id is not None:
         return sizes_where(session, Encoding.id == job.encoding_id) or Sizes(0, 0, 0, 0)
-    return expected_sizes(session, job.corpus_id, job.corpus_version, job.settings["text"])
+    expected = expected_sizes(session, job.corpus_id, job.corpus_version, job.settings["text"])
+    split = split_of(job)
+    return expected if split is None else expected._replace(n_known=len(split.known))
 
 
 def expected_sizes(

@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import and_, func, select
 from sqlalchemy.orm import Session, aliased
 
+from app.core.splits import seen_label
 from app.core.tables import Answer, Category, Document, Job, is_part_of
 from app.schemas.category_detail import PortraitDocument
 from app.schemas.portraits import CategoryWords, Nearest
@@ -62,7 +63,7 @@ def portrait_documents(session: Session, job: Job, keys: list[str]) -> list[Port
             Document.key,
             func.substr(Document.text, 1, SHOWN).label("text"),
             (func.length(Document.text) > SHOWN).label("shortened"),
-            Document.label,
+            seen_label(job).label("label"),
             Document.erased,
             Answer.probability,
             Answer.runner_up_probability,

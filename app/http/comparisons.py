@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, Select, and_, case, func, literal, not_, null, select
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
+from app.core.splits import seen_label
 from app.core.tables import Answer, Category, ClampedLabel, Document, Job
 from app.review.benefit import benefit_of
 from app.schemas.lineage import BenefitOut, Change, ChangeOut, ComparisonOut, PairOut
@@ -200,7 +201,7 @@ class Side:
     def columns(self) -> tuple[Column, Column]:
         """The category of the answer, and the label."""
         if self.job.continues is None:
-            return self.answer.category, self.document.label
+            return self.answer.category, seen_label(self.job, self.document)
         is_clamped = self.clamped.document_id.is_not(None)
         return self.answer.category, case((is_clamped, self.clamped.label), else_=self.document.label)
 

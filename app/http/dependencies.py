@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session, sessionmaker
 from app.core.db import Database
 from app.core.errors import (
     PROBLEM,
+    ComparisonNotFound,
     CorpusNotFound,
     DatabaseUnavailable,
     JobNotFound,
@@ -24,7 +25,7 @@ from app.core.errors import (
 from app.core.idempotency import Answer, Once
 from app.core.settings import Settings
 from app.frozen.models import OpenModels
-from app.schemas.common import CORPUS_ID, JOB_ID, MODEL_ID
+from app.schemas.common import COMPARISON_ID, CORPUS_ID, JOB_ID, MODEL_ID
 from app.uploads.corpus_counts import KnownCounts
 from app.uploads.removal import Removal
 
@@ -84,6 +85,15 @@ def job_id(job_id: Annotated[str, Path(description="Id of the job.", examples=[J
     return job_id
 
 
+def comparison_id(
+    comparison_id: Annotated[str, Path(description="Id of the comparison.", examples=[COMPARISON_ID])],
+) -> str:
+    """The comparison id of the path, if it has the shape of one: no other reaches the database."""
+    if not re.fullmatch(ID_PATTERN, comparison_id):
+        raise ComparisonNotFound("this is not the id of a comparison")
+    return comparison_id
+
+
 def model_id(model_id: Annotated[str, Path(description="Id of the model.", examples=[MODEL_ID])]) -> str:
     """The model id of the path, if it has the shape of one: no other reaches the database."""
     if not re.fullmatch(ID_PATTERN, model_id):
@@ -94,6 +104,7 @@ def model_id(model_id: Annotated[str, Path(description="Id of the model.", examp
 CorpusId = Annotated[str, Depends(corpus_id)]
 ModelId = Annotated[str, Depends(model_id)]
 JobId = Annotated[str, Depends(job_id)]
+ComparisonId = Annotated[str, Depends(comparison_id)]
 
 
 IdempotencyKey = Annotated[

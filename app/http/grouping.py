@@ -9,6 +9,7 @@ from sqlalchemy import BigInteger, ColumnElement, Select, Text, and_, case, cast
 from sqlalchemy.orm import Session
 
 from app.core.errors import MalformedRequest
+from app.core.splits import seen_label
 from app.core.tables import Answer, Category, Document, Job, is_part_of
 from app.http.document_filters import field_text
 from app.http.periods import DAYS, MAX_DATE, MILLISECONDS_A_DAY, SECONDS_A_DAY, period_of
@@ -80,7 +81,7 @@ def documents(job: Job, shown: Shown, value: ColumnElement[str], *, labeled: boo
             Category.job_id == job.id,
             Category.edition == job.edition,
             Category.known.is_(True),
-            Category.name == Document.label,
+            Category.name == seen_label(job),
         )
         now = {category.category: shown.other(category.category) for category in shown.own if category.known}
         whens = [(Category.category == own, row.category) for own, row in now.items() if row is not None]

@@ -34,6 +34,7 @@ from app.http.routers import (
     jobs,
     labels,
     lineage,
+    method_comparisons,
     models,
     new_documents,
     power,
@@ -117,7 +118,8 @@ def routes() -> list[BaseRoute]:
     of_jobs = (jobs, side_runs, results, answers, scores, groups, topics, audit, labels, power, exports, tree)
     of_review = (triage, decisions, continuing, lineage)
     whole = APIRouter()
-    for part in (corpora, uploads, documents, preview, *of_jobs, *of_review, new_documents, models, health):
+    of_models = (new_documents, models, method_comparisons)
+    for part in (corpora, uploads, documents, preview, *of_jobs, *of_review, *of_models, health):
         whole.include_router(part.router, responses=ANYWHERE)
     return whole.routes
 

@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, Select, and_, func, select
 from sqlalchemy.orm import Session
 
 from app.core.certainty import UNSURE
+from app.core.splits import seen_label
 from app.core.tables import Answer, Audit, Category, ClampedLabel, DecidedDocument, Document, Job
 from app.review.documents import ids_of, lots
 from app.review.triage import (
@@ -68,7 +69,7 @@ def triage(session: Session, job: Job, categories: Sequence[Category], skipped: 
     offered = list(candidates(found.what))
     while True:
         chosen = choose((each for each in offered if each.document not in out), budget)
-        rows = documents_of(session, [each.document for each in chosen])
+        rows = documents_of(session, job, [each.document for each in chosen])
         gone = {each.document for each in chosen} - rows.keys()
         if not gone:
             return Triage([asked(each, rows[each.document]) for each in chosen], found.numbers)
@@ -191,10 +192,10 @@ def doubted(session: Session, job: Job, out: set[int]) -> Iterator[Doubted]:
             yield Doubted(document, category, probability, suggested, suggested_probability or 0.0)
 
 
-def documents_of(session: Session, document_ids: Sequence[int]) -> dict[int, Any]:
+def documents_of(session: Session, job: Job, document_ids: Sequence[int]) -> dict[int, Any]:
     """The documents with these ids whose text has not been erased."""
     columns = (
-        *(Document.id, Document.key, Document.label),
+        *(Document.id, Document.key, seen_label(job).label("label")),
         func.substr(Document.text, 1, SHOWN).label("text"),
         (func.length(Document.text) > SHOWN).label("is_shortened"),
     )

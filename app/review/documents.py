@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import and_, select
 from sqlalchemy.orm import Session
 
+from app.core.splits import seen_label
 from app.core.tables import Answer, Document, Job, is_part_of
 
 AT_ONCE = 1_000  # that a statement names
@@ -32,7 +33,8 @@ def ids_of(session: Session, job: Job, keys: Iterable[str]) -> dict[str, int]:
 def with_answers(session: Session, job: Job, document_ids: Sequence[int]) -> Iterator[Any]:
     """Rows of some documents: `id`, `key`, `label`, and `category`, `leaf` and `runner_up` of the answer, if any."""
     of_job = and_(Answer.document_id == Document.id, Answer.job_id == job.id, Answer.edition == job.edition)
-    columns = (Document.id, Document.key, Document.label, Answer.category, Answer.leaf, Answer.runner_up)
+    label = seen_label(job).label("label")
+    columns = (Document.id, Document.key, label, Answer.category, Answer.leaf, Answer.runner_up)
     for some in lots(document_ids):
         query = select(*columns).outerjoin(Answer, of_job).where(Document.id.in_(some))
         yield from session.execute(query.order_by(Document.id))

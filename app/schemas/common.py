@@ -10,6 +10,7 @@ from app.core.tables import MAX_NAME
 CORPUS_ID = "5f0c2c1e-6d0f-4c53-9f43-0d8c1c6ad3a7"
 JOB_ID = "b9a1d7c2-1f6e-4a38-8f0b-6f2f4f1f7e15"
 MODEL_ID = "0c5a4d6e-93a7-5f0e-8a55-6d0c2d1b7f21"
+COMPARISON_ID = "7d1e0f6a-52c3-4b8e-9a64-1f3b5d7c9e02"
 
 MAX_INTEGER = 2**31 - 1  # of an INTEGER column
 

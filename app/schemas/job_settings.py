@@ -226,6 +226,14 @@ class SettingsIn(RequestBody):
         return self
 
 
+class SplitOut(RequestBody):
+    """Which labels of its corpus a job of a comparison of methods sees."""
+
+    seed: int
+    known: list[str] = Field(description="The categories of which it sees labels.")
+    labeled_share: float = Field(description="Share of the documents of each that it sees the label of.")
+
+
 class SettingsOut(SettingsIn):
     """The full settings of a job, including defaults."""
 
@@ -233,6 +241,9 @@ class SettingsOut(SettingsIn):
 
     model: ModelName
     hyperparameters: HyperparametersOut | None = Field(default=None, description="For lbpl-ntm only.")
+    split: SplitOut | None = Field(
+        default=None, description="Of a job of a comparison of methods: all other labels are hidden from it."
+    )
 
 
 class JobIn(SettingsIn, JobFacts):

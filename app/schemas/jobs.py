@@ -127,6 +127,7 @@ JOB: dict[str, Any] = {
     "tags": ["tickets"],
     "note": "With the labels of November.",
     "continues": None,
+    "comparison_id": None,
     "created_at": "2026-11-27T23:31:02.480000Z",
     "started_at": "2026-11-27T23:31:02.910000Z",
     "finished_at": None,
@@ -189,6 +190,7 @@ class JobBasics(BaseModel):
     name: str | None
     note: str | None
     continues: str | None = Field(description="Id of the job that this one went on from.")
+    comparison_id: str | None = Field(description="Id of the comparison of methods that it is part of.")
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None

@@ -10,6 +10,7 @@ from sqlalchemy import and_, select
 from sqlalchemy.orm import Session
 
 from app.core.errors import MalformedRequest
+from app.core.splits import seen_label
 from app.core.tables import Answer, Category, Document, Job, is_part_of
 from app.review.shown import Shown
 from app.uploads.rows import BadLine, Row
@@ -129,7 +130,7 @@ def answers(session: Session, job: Job, shown: Shown, batch: Sequence[Row | BadL
         select(
             Document.key,
             Document.id,
-            Document.label.is_not(None).label("is_labeled"),
+            seen_label(job).is_not(None).label("is_labeled"),
             *(Answer.category, Answer.leaf, Answer.runner_up, Answer.runner_up_probability),
             *(Answer.probability, Answer.known_probability, Answer.reason),
         )

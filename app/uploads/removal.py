@@ -13,7 +13,7 @@ from threading import Event
 from time import monotonic
 from typing import Any
 
-from sqlalchemy import ColumnElement, ForeignKey, FromClause, Select, Table, delete, select, text, tuple_, update
+from sqlalchemy import ColumnElement, ForeignKey, FromClause, Select, Table, and_, delete, select, text, tuple_, update
 from sqlalchemy.orm import Session
 
 from app.core.db import AWAY, Database
@@ -100,12 +100,12 @@ class Removal:
     def remove_own(self, job_id: str) -> None:
         """Take out what hangs on the corpus and is of one job alone: its labels are other ones, or its atoms are.
 
-        Whatever jobs share stays for the next one.
+        Whatever jobs share stays for the next one, but for what was encoded under a split: the last job goes with it.
         """
         with self.database.readers.begin() as session:
             corpus_id = session.scalars(select(Job.corpus_id).where(Job.id == job_id)).one()
-            of_corpus = (Encoding.corpus_id == corpus_id, Encoding.options.contains(named_in(ENCODING_OF_JOB, job_id)))
-            encodings = session.scalars(select(Encoding.id).where(*of_corpus)).all()
+            is_own = Encoding.options.contains(named_in(ENCODING_OF_JOB, job_id)) | is_last_of_split(job_id)
+            encodings = session.scalars(select(Encoding.id).where(Encoding.corpus_id == corpus_id, is_own)).all()
             runs = select(AtomRun.words_digest, AtomRun.options, AtomRun.number).where(
                 AtomRun.corpus_id == corpus_id, AtomRun.options.contains(named_in(ATOMS_OF_JOB, job_id))
             )
@@ -150,6 +150,13 @@ class Removal:
             size = fitting(size, seconds)
             self.leaving.wait(seconds)  # half of the time is for others
         return size
+
+
+def is_last_of_split(job_id: str) -> ColumnElement[bool]:
+    """The condition that an encoding is one that a job of a comparison of methods uses, and no other job does."""
+    of_job = select(Job.encoding_id).where(Job.id == job_id, Job.comparison_id.is_not(None)).scalar_subquery()
+    other = select(Job.id).where(Job.encoding_id == Encoding.id, Job.id != job_id)
+    return and_(Encoding.id == of_job, ~other.exists())
 
 
 def tables(root: FromClause = Corpus.__table__) -> list[Table]:

@@ -15,6 +15,7 @@ from app.core.errors import (
     NotSuggested,
     ResultsNotReady,
 )
+from app.core.splits import split_of
 from app.core.tables import FOREVER, Audit, Category, Document, Job
 from app.http.dependencies import MAX_BODY_BYTES, JobId, Readers, ServiceSettings, database, problems
 from app.http.files import read_limits
@@ -101,8 +102,10 @@ def get_pairs(job_id: JobId, readers: Readers) -> PairsOut:
         )
         rows = session.execute(counted).all()
         n_scored = session.scalar(select(func.count()).where(*mine)) or 0
-        n_labeled = count_labeled(session, job.corpus_id, job.corpus_version)
         categories = {each.category: each for each in categories_of(session, job)}
+        n_labeled = count_labeled(session, job.corpus_id, job.corpus_version)
+        if split_of(job) is not None:  # the others are hidden from it
+            n_labeled = sum(each.n_labeled for each in categories.values())
     pairs = [
         PairOut(
             label=categories[own].name,
