@@ -155,7 +155,7 @@ def test_a_job_is_accepted_with_all_defaults_told(client: TestClient, corpus_id:
         "model": "lbpl-ntm",
         "kernel": DEFAULT_KERNEL,
         "hyperparameters": {**asdict(Hyperparameters()), "gamma_mean": 0.001, "alpha_mean": 0.5},
-        "calibrated": None,
+        **dict.fromkeys(("calibrated", "dlda", "sl", "cosc", "sskm", "cluto", "dpgm", "n_categories", "split")),
         "sweeps": 500,
         "burn_in": 250,
         "chains": 2,
