@@ -4,6 +4,7 @@ A run is one line of JSON in OUT/runs.ndjson. Lines are appended as runs end, so
 are under way, and the next call does the rest. A last line that was cut off is not counted.
 """
 
+import fcntl
 import gzip
 import json
 import multiprocessing
@@ -95,6 +96,7 @@ def append_line(out: Path, line: Line) -> None:
     """Write a run down. What an interrupted write left is cut away first."""
     out.mkdir(parents=True, exist_ok=True)
     with (out / FILE).open("ab+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # another call may be writing there
         file.seek(0)
         whole = file.read().rpartition(b"\n")
         file.truncate(len(whole[0]) + len(whole[1]))

@@ -3,8 +3,10 @@
 What a peer leaves open is at the default of its library, or of BERTopic, whose recipe is embeddings, UMAP and HDBSCAN.
 """
 
+import contextlib
 import fcntl
 import importlib
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -119,7 +121,9 @@ def embeddings(problem: Problem, out: Path) -> Array:
 
 def encode(texts: list[str], folder: Path) -> Array:
     """float32[n, 384]: unit vectors, by the model that a Python package carries, unpacked into the folder."""
-    package: Any = importlib.import_module("all_minilm_l6_v2")  # with sentence_transformers, for benchmarks alone
-    library: Any = importlib.import_module("sentence_transformers")
-    model = library.SentenceTransformer(str(package.get_model_path(str(folder))), device="cpu")
+    with contextlib.redirect_stdout(sys.stderr):  # it prints, and our lines are on the standard output
+        package: Any = importlib.import_module("all_minilm_l6_v2")  # with sentence_transformers, for benchmarks alone
+        library: Any = importlib.import_module("sentence_transformers")
+        path = package.get_model_path(str(folder))
+    model = library.SentenceTransformer(str(path), device="cpu")
     return np.asarray(model.encode(texts, normalize_embeddings=True, show_progress_bar=False), np.float32)
