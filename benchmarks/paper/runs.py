@@ -23,6 +23,7 @@ from benchmarks.paper.printed import NUMBERS
 from benchmarks.paper.today import embeddings
 from benchmarks.problems import Problem
 from benchmarks.scoring import score
+from sampler.lbpl_ntm.blocked.sweep import SPLIT_MERGE_EVERY
 
 Line = dict[str, Any]
 FILE = "runs.ndjson"
@@ -151,7 +152,7 @@ def problem_of(data: Path, name: str, split: int) -> Problem:
 def compile_kernels(method: str) -> None:
     """Run a method on an easy problem, so that compiling is not measured, once in a process."""
     small = problems.small()
-    METHODS[method].run(Order(small, 0, 2, small.n_true, Path()))
+    METHODS[method].run(Order(small, 0, SPLIT_MERGE_EVERY, small.n_true, Path()))  # so many sweeps take every step
 
 
 def measure(place: Place, run: Run) -> Line:
