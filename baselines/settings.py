@@ -180,7 +180,7 @@ class DldaSettings:
     """
 
     n_topics: int = 128  # L
-    alpha: float = 1.0  # of the Dirichlet over a document's categories
+    alpha: float = 0.1  # of the Dirichlet over a document's categories
     zeta: float = 1.0  # of that over a category's topics
     beta: float = 0.01  # of that over a topic's words
 
