@@ -13,10 +13,11 @@ from baselines.choice import silhouette
 from baselines.cluto import Cluto
 from baselines.cluto_report import NO_WORD, Report, report
 from baselines.cosc import Cosc
+from baselines.dlda import Dlda
 from baselines.dpgm import Dpgm
 from baselines.method import Given, Method, MethodState
 from baselines.rows import unit_rows
-from baselines.settings import ClutoSettings, CoscSettings, DpgmSettings, SlSettings, SskmSettings
+from baselines.settings import ClutoSettings, CoscSettings, DldaSettings, DpgmSettings, SlSettings, SskmSettings
 from baselines.sl import Sl
 from baselines.sskm import Sskm
 from sampler.answers.consensus import Consensus, consensus_of
@@ -30,6 +31,7 @@ from worker.conclusions import JobConclusion
 from worker.store import Names
 
 METHODS: Mapping[str, tuple[Callable[[Given, Any], Method], type[Any]]] = {
+    kinds.Model.DLDA: (Dlda, DldaSettings),
     kinds.Model.SL: (Sl, SlSettings),
     kinds.Model.COSC: (Cosc, CoscSettings),
     kinds.Model.SSKM: (Sskm, SskmSettings),
