@@ -1,4 +1,7 @@
-"""Where a chain of the blocked sampler starts: some documents as Algorithm 1 does, all others placed by these."""
+"""Where a chain of the blocked sampler starts: some documents as Algorithm 1 does, all others placed by these.
+
+Or at random, as the paper does.
+"""
 
 import numpy as np
 
@@ -6,9 +9,10 @@ from sampler.corpus import Array, Corpus
 from sampler.hyperparameters import Hyperparameters
 from sampler.lbpl_ntm.assignments import UNBORN, recount
 from sampler.lbpl_ntm.blocked import arrays
-from sampler.lbpl_ntm.blocked.arrays import BlockedCounts, Placements
-from sampler.lbpl_ntm.blocked.state import BlockedState
+from sampler.lbpl_ntm.blocked.arrays import BlockedCounts, Placements, sizes_of
+from sampler.lbpl_ntm.blocked.state import BlockedState, labeled_tables
 from sampler.lbpl_ntm.blocked.sweep import Sweep
+from sampler.lbpl_ntm.random_start import count_random_topics, n_random_slots, random_categories, topic_key
 from sampler.lbpl_ntm.start import first_assignments
 from sampler.lbpl_ntm.state import Course
 from sampler.numerics import simd, streams
@@ -23,8 +27,10 @@ WHOLE_DOCUMENTS = 1e-9  # an alpha at which no token parts from its document
 def first_state(corpus: Corpus, hyperparameters: Hyperparameters, course: Course, threads: Threads) -> BlockedState:
     """Categories and topics of some documents as Algorithm 1 starts with them, and all others placed by these.
 
-    So a start takes seconds for a corpus of any size.
+    So a start takes seconds for a corpus of any size. A random start is the same state as Algorithm 1 starts with.
     """
+    if hyperparameters.start == "random":
+        return random_state(corpus, hyperparameters, course)
     state = state_of_some(corpus, hyperparameters, course, threads)
     state.alpha = WHOLE_DOCUMENTS
     sweep = Sweep(corpus, hyperparameters, state, threads)
@@ -34,6 +40,28 @@ def first_state(corpus: Corpus, hyperparameters: Hyperparameters, course: Course
     sweep.sample_topics()
     state.alpha = course.alpha
     return state
+
+
+def random_state(corpus: Corpus, hyperparameters: Hyperparameters, course: Course) -> BlockedState:
+    """Documents in random categories, tokens with random topics."""
+    categories = random_categories(corpus, hyperparameters, course)
+    bags, n_slots = arrays.bags_of(corpus), simd.padded(n_random_slots(corpus, hyperparameters) + 1)
+    whole = categories[bags.document]
+    placements = Placements(whole.astype(np.uint16), np.zeros(bags.first_token[-1], np.uint16))
+    category_topic, word_topic = count_random_topics(
+        corpus, categories, n_slots, hyperparameters.n_topics, topic_key(course)
+    )
+    log_seats = np.zeros(n_slots, np.int64)
+    np.add.at(log_seats, whole, sizes_of(bags).log_seats[np.diff(bags.first_token)])
+    counts = BlockedCounts(
+        category_word=arrays.count_words(corpus, bags, placements, n_slots),
+        category_tables=labeled_tables(corpus, n_slots) + np.bincount(whole, minlength=n_slots),
+        log_seats=log_seats,
+        category_topic=category_topic,
+        word_topics=arrays.word_topics(word_topic),
+        topic_tokens=category_topic.sum(axis=0),
+    )
+    return BlockedState.of(corpus, course, bags, placements, counts, np.full(n_slots, UNBORN, np.int64))
 
 
 def state_of_some(corpus: Corpus, hyperparameters: Hyperparameters, course: Course, threads: Threads) -> BlockedState:
