@@ -6,6 +6,8 @@ from typing import Any, Literal, get_args
 CategoryStep = Literal["exact", "as_printed"]
 Kernel = Literal["blocked", "collapsed"]
 Start = Literal["placed", "random"]
+Answer = Literal["best_chain", "last", "pooled"]  # from which draws the answers of a job are
+DEFAULT_ANSWER: Answer = "best_chain"
 DEFAULT_KERNEL: Kernel = "blocked"
 
 # Inclusive limits: wide enough for any sensible model, narrow enough that sums stay finite and that a draw

@@ -26,7 +26,7 @@ from sampler.corpus import NO_CATEGORY, UNLABELED, Array, Corpus
 from sampler.frozen.freeze import judge
 from sampler.hyperparameters import CalibratedHyperparameters
 from sampler.numerics.threads import Threads
-from worker.conclusions import JobConclusion
+from worker.conclusions import Chains, JobConclusion
 from worker.store import Names
 
 METHODS: Mapping[str, tuple[Callable[[Given, Any], Method], type[Any]]] = {
@@ -66,6 +66,8 @@ class Baseline:
         return cls(
             name, corpus, settings[name], kinds.numbers_of(settings), settings["chains"], settings["seed"], threads
         )
+
+    compares_chains = False
 
     @property
     def pools_chains(self) -> bool:
@@ -108,7 +110,7 @@ class Baseline:
         """The state that was dumped. Raises CheckpointError."""
         return method.load(self.corpus, data)
 
-    def conclude(self, states: Sequence[MethodState], traces: Mapping[str, Array], names: Names) -> JobConclusion:
+    def conclude(self, states: Sequence[MethodState], chains: Chains, names: Names) -> JobConclusion:
         """The answers of the best run; of several numbers, with the one whose categories are told apart best."""
         best = [max(states[first : first + self.runs], key=lambda state: state.objective)
                 for first in range(0, len(states), self.runs)] if self.pools_chains else list(states)  # fmt: skip

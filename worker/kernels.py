@@ -1,5 +1,6 @@
 """Compile what a job runs, before there is one: the first job of a version would wait for it, about a minute."""
 
+from dataclasses import replace
 from typing import Any, get_args
 
 import numpy as np
@@ -15,6 +16,7 @@ from sampler.frozen.freeze import freeze
 from sampler.hyperparameters import CalibratedHyperparameters, Hyperparameters, Kernel
 from sampler.numerics.threads import Threads
 from worker import store
+from worker.conclusions import Chains
 from worker.models import Calibrated, LbplNtm
 from worker.store import Names
 
@@ -35,6 +37,7 @@ def compile_kernels() -> None:
             model = Hyperparameters(n_topics=8, n_start=3, birth_share=0.5 if kernel == "blocked" else 0.0)
             data = run_chain(LbplNtm(before, model, kernel, 0, threads))
             run_chain(LbplNtm(corpus, model, kernel, 0, threads), carried, data)
+            LbplNtm(corpus, replace(model, start="random"), kernel, 0, threads).start(0)
         first = small_calibrated(before, threads)
         run_chain(continued_calibrated(corpus, carried, first, threads), carried, run_chain(first))
 
@@ -48,7 +51,8 @@ def run_chain(model: Any, carried: Carried | None = None, before: bytes = b"") -
         model.keep(state)
     traces = {name: np.array([[draw[name] for draw in draws]], np.float64) for name in store.TRACED}
     data = model.dump(state)
-    found, corpus = model.conclude([model.load(data)], traces, Names([], ["first", "second"])), model.corpus
+    chains, names, corpus = Chains([state.tally], traces), Names([], ["first", "second"]), model.corpus
+    found = model.conclude([model.load(data)], chains, names)
     if found.judged is not None:
         texts = texts_from(corpus, np.arange(corpus.n_documents, dtype=np.int32))
         marks = np.arange(corpus.n_documents, dtype=np.uint64)

@@ -84,6 +84,10 @@ class CollapsedState(State):
         digested = [self.assignments.table, self.assignments.category, self.assignments.topic]
         return Summary(self.document_categories(corpus), digested, log_joint(corpus, hyperparameters, self))
 
+    def topic_counts(self) -> tuple[Array, Array]:
+        """Those of the counts."""
+        return self.counts.category_topic, self.counts.word_topic
+
     def document_categories(self, corpus: Corpus) -> Array:
         """Counted from the tables of each document's tokens."""
         return np.asarray(count_document_categories(corpus, self.assignments))
