@@ -22,6 +22,7 @@ SETTINGS = {
 OF_MODEL: dict[str, dict[str, Any]] = {
     "lbpl-ntm": {"kernel": "collapsed", "hyperparameters": {}},
     "calibrated": {"calibrated": {}},
+    "dpgm": {"dpgm": {}},
 }
 
 
