@@ -60,7 +60,8 @@ def random_assignments(corpus: Corpus, hyperparameters: Hyperparameters, course:
     """The start as assignments of Algorithm 1."""
     chance = chance_of(corpus, hyperparameters, course)
     n_slots = int(chance.candidates[-1]) + 2  # the next new category takes the last one
-    return Assignments(*seated_at_random(corpus, chance, n_slots), np.full(n_slots, UNBORN, np.int64))
+    table, category, topic = seated_at_random(corpus, chance, n_slots)
+    return Assignments(table, category, topic, np.full(n_slots, UNBORN, np.int64))
 
 
 @njit(cache=True, nogil=True)
