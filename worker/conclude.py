@@ -23,8 +23,7 @@ logger = logging.getLogger(__name__)
 def conclude(leg: Leg) -> list[int]:
     """Write what the job answers, by document, category and topic, and the tree over its new categories.
 
-    It is from all chains, or from the one with the highest mean log joint; of the others no more than their tallies is
-    kept in memory then.
+    It is from all chains, or from the one with the highest mean log joint.
     """
     stored = load_corpus(leg)
     with leg.threads() as threads:
@@ -39,12 +38,11 @@ def conclude(leg: Leg) -> list[int]:
         for unit in units:
             state = finish(leg, model, stored, unit)
             tallies.append(state.tally)
-            if best is None or unit.chain == best:
+            if not model.compares_chains or unit.chain == best:
                 states.append(state)
         conclusion = model.conclude(states, Chains(tallies, traces), names)
-        tallies = [state.tally for state in states] if conclusion.tally is None else [conclusion.tally]
-        finer = model.finer_groups(states)
-        described = portraits.describe(stored.texts, conclusion.consensus, tallies, finer, threads)
+        told_by, finer = conclusion.tallies or [state.tally for state in states], model.finer_groups(states)
+        described = portraits.describe(stored.texts, conclusion.consensus, told_by, finer, threads)
         topic_rows = list(topics.topic_rows(leg.job, names.vocabulary, conclusion.topics, threads))
         with leg.database.readers.begin() as session:
             identified = portraits.identify(session, leg.job, stored, names, conclusion.consensus, described)

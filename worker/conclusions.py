@@ -34,7 +34,7 @@ class JobConclusion(NamedTuple):
     reasons: Sequence[Reason] = ()  # of the verdict among the facts' diagnostics
     facts: Mapping[str, Any] = {}  # JSON values that are kept with the summary
     judged: Judged | None = None  # what a frozen model is made of; None without a category
-    tally: Tally | None = None  # of the draws that answer, if they are not all that the states have kept
+    tallies: Sequence[Tally] = ()  # of the draws that answer, if they are not those that the states have kept
     has_probabilities: bool = True  # or its answers have none
     best_chain: int | None = None  # the one whose draws alone say how many categories there are
     similarities: Mapping[int, Mapping[str, Any]] = {}  # of some categories: CLUTO's report, as JSON

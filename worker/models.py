@@ -55,11 +55,14 @@ class Model(Protocol[S]):
 
     @property
     def pools_chains(self) -> bool:
-        """Whether a conclusion takes the states of all chains, or of the best one alone."""
+        """Whether a conclusion is from all chains, or from the best one alone."""
 
     @property
     def compares_chains(self) -> bool:
-        """Whether it takes tallies and traces of all chains, though only the best one answers."""
+        """Whether tallies and traces of all chains are enough for it, and the best one's state if that answers.
+
+        So no more than one state has to be in memory.
+        """
 
     @classmethod
     def of(cls, session: Session, job: Job, corpus: Corpus, threads: Threads) -> Self:
@@ -145,7 +148,7 @@ class LbplNtm:
 
     def conclude(self, states: Sequence[State], chains: Chains, names: Names) -> JobConclusion:
         """The answers of the best chain, or of all, and what they are worth by all of them."""
-        best = None if self.pools_chains else states[0]
+        best = states[0] if states else None  # none if all chains are pooled
         found = lbpl_conclusion.conclude_chains(
             self.corpus, self.hyperparameters, self.answer, self.seed, best, *chains, self.threads
         )
@@ -158,7 +161,7 @@ class LbplNtm:
             reasons=found.verdict.reasons,
             facts={"diagnostics": diagnostics(found.verdict, compared.agreement, numbers)},
             judged=judge(self.corpus, found.consensus, CalibratedHyperparameters(), self.seed, self.threads),
-            tally=found.tally,
+            tallies=chains.tallies if found.tally is None else [found.tally],
             has_probabilities=self.answer != "last",
         )
 
