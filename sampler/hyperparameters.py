@@ -1,10 +1,13 @@
 """The constants of both models: what each is given before it sees a document."""
 
-from dataclasses import dataclass
-from typing import Literal, get_args
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, get_args
 
 CategoryStep = Literal["exact", "as_printed"]
 Kernel = Literal["blocked", "collapsed"]
+Start = Literal["placed", "random"]
+Answer = Literal["best_chain", "last", "pooled"]  # from which draws the answers of a job are
+DEFAULT_ANSWER: Answer = "best_chain"
 DEFAULT_KERNEL: Kernel = "blocked"
 
 # Inclusive limits: wide enough for any sensible model, narrow enough that sums stay finite and that a draw
@@ -19,7 +22,13 @@ LIMITS: dict[str, tuple[float, float]] = {
     "beta": (1e-6, 1e6),
     "n_start": (0, 10_000),
     "birth_share": (0.0, 1.0),
+    "alpha": (1e-9, 1e6),
+    "gamma": (1e-9, 1e6),
 }
+
+FIXED_OR_SAMPLED = ("alpha", "gamma")  # None has them sampled
+# Constants that chains of earlier versions did not have, with the values under which they are what they were.
+LATER: dict[str, Any] = {"alpha": None, "gamma": None, "start": "placed"}
 
 
 @dataclass(frozen=True)
@@ -40,14 +49,26 @@ class Hyperparameters:
     category_step: CategoryStep = "exact"
     n_start: int = 10  # superfluous new categories that a chain starts with
     birth_share: float = 0.0  # of the documents, that may open a category of their own in each of the first sweeps
+    alpha: float | None = None  # fixed at this value; None: sampled, under its prior
+    gamma: float | None = None
+    start: Start = "placed"  # whole documents placed by what they say, or the paper's start at random
 
     def __post_init__(self) -> None:
         for name, (low, high) in LIMITS.items():
             value = getattr(self, name)
+            if value is None and name in FIXED_OR_SAMPLED:
+                continue
             if not low <= value <= high:
                 raise ValueError(f"{name} = {value} is not within {low} and {high}")
-        if self.category_step not in ("exact", "as_printed"):
+        if self.category_step not in get_args(CategoryStep):
             raise ValueError(f"category_step = {self.category_step!r} is not exact or as_printed")
+        if self.start not in get_args(Start):
+            raise ValueError(f"start = {self.start!r} is not placed or random")
+
+    def digested(self) -> dict[str, Any]:
+        """What a chain's digest begins with. Constants that came later are left out where they change nothing."""
+        given = asdict(self)
+        return {name: given[name] for name in given if name not in LATER or given[name] != LATER[name]}
 
     @property
     def gamma_mean(self) -> float:
@@ -58,6 +79,16 @@ class Hyperparameters:
     def alpha_mean(self) -> float:
         """Prior mean of alpha, the concentration of tables in a document."""
         return self.alpha_shape * self.alpha_scale
+
+    @property
+    def first_gamma(self) -> float:
+        """Where a chain begins: the prior mean, unless it is fixed."""
+        return self.gamma_mean if self.gamma is None else self.gamma
+
+    @property
+    def first_alpha(self) -> float:
+        """Where a chain begins: the prior mean, unless it is fixed."""
+        return self.alpha_mean if self.alpha is None else self.alpha
 
 
 def check_kernel(kernel: Kernel, hyperparameters: Hyperparameters) -> None:

@@ -27,7 +27,7 @@ from sampler.corpus import NO_CATEGORY, UNLABELED, Array, Corpus
 from sampler.frozen.freeze import judge
 from sampler.hyperparameters import CalibratedHyperparameters
 from sampler.numerics.threads import Threads
-from worker.conclusions import JobConclusion
+from worker.conclusions import Chains, JobConclusion
 from worker.store import Names
 
 METHODS: Mapping[str, tuple[Callable[[Given, Any], Method], type[Any]]] = {
@@ -68,6 +68,8 @@ class Baseline:
         return cls(
             name, corpus, settings[name], kinds.numbers_of(settings), settings["chains"], settings["seed"], threads
         )
+
+    compares_chains = False
 
     @property
     def pools_chains(self) -> bool:
@@ -110,7 +112,7 @@ class Baseline:
         """The state that was dumped. Raises CheckpointError."""
         return method.load(self.corpus, data)
 
-    def conclude(self, states: Sequence[MethodState], traces: Mapping[str, Array], names: Names) -> JobConclusion:
+    def conclude(self, states: Sequence[MethodState], chains: Chains, names: Names) -> JobConclusion:
         """The answers of the best run; of several numbers, with the one whose categories are told apart best."""
         best = [max(states[first : first + self.runs], key=lambda state: state.objective)
                 for first in range(0, len(states), self.runs)] if self.pools_chains else list(states)  # fmt: skip
@@ -125,6 +127,7 @@ class Baseline:
             found,
             facts=facts if self.pools_chains else {},
             judged=judged,
+            tallies=[state.tally],
             has_probabilities=state.tally.n_draws > 1,
             best_chain=state.chain,
             by_number=by_number if self.pools_chains else (),

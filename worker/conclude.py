@@ -12,6 +12,7 @@ from app.core.kinds import UnitKind
 from app.core.tables import Answer, Audit, NumberAnswer, Topic, TreeNode
 from worker import encodings, frozen, portraits, results, store, topics
 from worker.chains import finish, model_for
+from worker.conclusions import Chains
 from worker.encode import load_corpus
 from worker.leg import Leg, Stopped, told
 from worker.store import Rows
@@ -30,12 +31,18 @@ def conclude(leg: Leg) -> list[int]:
         with leg.database.readers.begin() as session:
             names, clamped = encodings.names(session, leg.job), store.clamped(session, leg.job, stored)
             best = None if model.pools_chains else store.best_chain(session, leg.job)
-            units = store.chain_units(session, leg.job, best)
-            traces = store.traces(session, leg.job) if model.pools_chains else {}
-        states = [finish(leg, model, stored, unit) for unit in units]
-        conclusion = model.conclude(states, traces, names)
-        tallies, finer = [state.tally for state in states], model.finer_groups(states)
-        described = portraits.describe(stored.texts, conclusion.consensus, tallies, finer, threads)
+            takes_all = model.pools_chains or model.compares_chains
+            units = store.chain_units(session, leg.job, None if takes_all else best)
+            traces = store.traces(session, leg.job) if takes_all else {}
+        states, tallies = [], []
+        for unit in units:
+            state = finish(leg, model, stored, unit)
+            tallies.append(state.tally)
+            if not model.compares_chains or unit.chain == best:
+                states.append(state)
+        conclusion = model.conclude(states, Chains(tallies, traces), names)
+        told_by, finer = conclusion.tallies or [state.tally for state in states], model.finer_groups(states)
+        described = portraits.describe(stored.texts, conclusion.consensus, told_by, finer, threads)
         topic_rows = list(topics.topic_rows(leg.job, names.vocabulary, conclusion.topics, threads))
         with leg.database.readers.begin() as session:
             identified = portraits.identify(session, leg.job, stored, names, conclusion.consensus, described)

@@ -1,5 +1,6 @@
 """Compile what a job runs, before there is one: the first job of a version would wait for it, about a minute."""
 
+from dataclasses import replace
 from typing import Any, get_args
 
 import numpy as np
@@ -18,6 +19,7 @@ from sampler.hyperparameters import CalibratedHyperparameters, Hyperparameters, 
 from sampler.numerics.threads import Threads
 from worker import store
 from worker.baselines import METHODS, Baseline
+from worker.conclusions import Chains
 from worker.models import Calibrated, LbplNtm
 from worker.store import Names
 
@@ -42,6 +44,7 @@ def compile_kernels() -> None:
             model = Hyperparameters(n_topics=8, n_start=3, birth_share=0.5 if kernel == "blocked" else 0.0)
             data = run_chain(LbplNtm(before, model, kernel, 0, threads))
             run_chain(LbplNtm(corpus, model, kernel, 0, threads), carried, data)
+            LbplNtm(corpus, replace(model, start="random"), kernel, 0, threads).start(0)
         for name, constants in SMALL_BASELINES:
             run_chain(Baseline(name, corpus, constants, [] if name == kinds.Model.DPGM else [3], 1, 0, threads))
         first = small_calibrated(before, threads)
@@ -58,7 +61,7 @@ def run_chain(model: Any, carried: Carried | None = None, before: bytes = b"") -
     traces = {name: np.array([[draw[name] for draw in draws]], np.float64) for name in store.TRACED}
     data = model.dump(state)
     names = Names([str(word) for word in range(model.corpus.n_words)], ["first", "second"])
-    found, corpus = model.conclude([model.load(data)], traces, names), model.corpus
+    found, corpus = model.conclude([model.load(data)], Chains([state.tally], traces), names), model.corpus
     if found.judged is not None:
         texts = texts_from(corpus, np.arange(corpus.n_documents, dtype=np.int32))
         marks = np.arange(corpus.n_documents, dtype=np.uint64)

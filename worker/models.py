@@ -9,10 +9,10 @@ from sqlalchemy.orm import Session
 
 from app.core import kinds
 from app.core.tables import ATOMS_OF_JOB, CalibrationStep, Job
-from sampler.answers import consensus
 from sampler.answers.diagnostics import MIN_DRAWS, effective_size, r_hat
 from sampler.answers.pooling import pairs_of
 from sampler.answers.tally import Tally
+from sampler.answers.verdict import Verdict
 from sampler.calibrated import chain as calibrated_chain
 from sampler.calibrated import checkpoint as calibrated_checkpoint
 from sampler.calibrated import continued, steps
@@ -23,14 +23,16 @@ from sampler.calibrated.steps import Calibration
 from sampler.carried import Carried
 from sampler.corpus import Array, Corpus
 from sampler.frozen.freeze import Judged, judge
-from sampler.hyperparameters import CalibratedHyperparameters, Hyperparameters, Kernel
+from sampler.hyperparameters import DEFAULT_ANSWER, CalibratedHyperparameters, Hyperparameters, Kernel
+from sampler.hyperparameters import Answer as AnswerFrom
 from sampler.lbpl_ntm import chain, checkpoint
+from sampler.lbpl_ntm import conclusion as lbpl_conclusion
 from sampler.lbpl_ntm import continued as lbpl_continued
 from sampler.lbpl_ntm.state import State
 from sampler.numerics.threads import Threads
 from worker import step_rows, store, topics
 from worker.baselines import METHODS, Baseline
-from worker.conclusions import JobConclusion
+from worker.conclusions import Chains, JobConclusion
 from worker.step_rows import Arrays
 from worker.store import Names, NewDraw
 
@@ -53,7 +55,14 @@ class Model(Protocol[S]):
 
     @property
     def pools_chains(self) -> bool:
-        """Whether a conclusion takes all chains, or the best one alone."""
+        """Whether a conclusion is from all chains, or from the best one alone."""
+
+    @property
+    def compares_chains(self) -> bool:
+        """Whether tallies and traces of all chains are enough for it, and the best one's state if that answers.
+
+        So no more than one state has to be in memory.
+        """
 
     @classmethod
     def of(cls, session: Session, job: Job, corpus: Corpus, threads: Threads) -> Self:
@@ -80,8 +89,8 @@ class Model(Protocol[S]):
     def load(self, data: bytes) -> S:
         """The state that was dumped. Raises CheckpointError for any other bytes."""
 
-    def conclude(self, states: Sequence[S], traces: Traces, names: Names) -> JobConclusion:
-        """The answers: of all chains, in order and with their traces, if the model pools them; else of the one."""
+    def conclude(self, states: Sequence[S], chains: Chains, names: Names) -> JobConclusion:
+        """The answers: of all chains, in order, if the model pools them; else of the one."""
 
     def finer_groups(self, states: Sequence[S]) -> list[Array]:
         """Partitions of the documents, int64[D], that are finer than any draw of these chains, if it has such."""
@@ -90,19 +99,26 @@ class Model(Protocol[S]):
 class LbplNtm:
     """The paper's topic model, on one of its kernels."""
 
-    pools_chains = False
+    compares_chains = True
 
     def __init__(
-        self, corpus: Corpus, hyperparameters: Hyperparameters, kernel: Kernel, seed: int, threads: Threads
-    ) -> None:
+        self, corpus: Corpus, hyperparameters: Hyperparameters, kernel: Kernel, seed: int, threads: Threads,
+        answer: AnswerFrom = DEFAULT_ANSWER,
+    ) -> None:  # fmt: skip
         self.corpus, self.hyperparameters, self.kernel, self.seed = corpus, hyperparameters, kernel, seed
-        self.threads = threads
+        self.threads, self.answer = threads, answer
 
     @classmethod
     def of(cls, session: Session, job: Job, corpus: Corpus, threads: Threads) -> Self:
         """All is in the settings; a job from before there was a choice of kernels goes on under Algorithm 1."""
-        hyperparameters = Hyperparameters(**job.settings["hyperparameters"])
-        return cls(corpus, hyperparameters, job.settings.get("kernel", "collapsed"), job.settings["seed"], threads)
+        settings, hyperparameters = job.settings, Hyperparameters(**job.settings["hyperparameters"])
+        kernel, answer = settings.get("kernel", "collapsed"), settings.get("answer", DEFAULT_ANSWER)
+        return cls(corpus, hyperparameters, kernel, settings["seed"], threads, answer)
+
+    @property
+    def pools_chains(self) -> bool:
+        """Only if it is asked to."""
+        return self.answer == "pooled"
 
     def start(self, number: int) -> State:
         """A chain before its first sweep."""
@@ -130,12 +146,24 @@ class LbplNtm:
         """The state that was dumped. Raises CheckpointError."""
         return checkpoint.load(self.corpus, self.hyperparameters, data)
 
-    def conclude(self, states: Sequence[State], traces: Traces, names: Names) -> JobConclusion:
-        """The answers of the best chain."""
-        [state] = states
-        found = consensus.consensus_of(self.corpus, state.tally)
-        judged = judge(self.corpus, found, CalibratedHyperparameters(), self.seed, self.threads)
-        return JobConclusion(found, judged=judged)
+    def conclude(self, states: Sequence[State], chains: Chains, names: Names) -> JobConclusion:
+        """The answers of the best chain, or of all, and what they are worth by all of them."""
+        best = states[0] if states else None  # none if all chains are pooled
+        found = lbpl_conclusion.conclude_chains(
+            self.corpus, self.hyperparameters, self.answer, self.seed, best, *chains, self.threads
+        )
+        compared, numbers = found.compared, {name: chains.traces[name] for name in ("n_categories", "log_joint")}
+        return JobConclusion(
+            found.consensus,
+            compared.stability,
+            compared.category_stability,
+            topics=found.topics,
+            reasons=found.verdict.reasons,
+            facts={"diagnostics": diagnostics(found.verdict, compared.agreement, numbers)},
+            judged=judge(self.corpus, found.consensus, CalibratedHyperparameters(), self.seed, self.threads),
+            tallies=chains.tallies if found.tally is None else [found.tally],
+            has_probabilities=self.answer != "last",
+        )
 
     def finer_groups(self, states: Sequence[State]) -> list[Array]:
         """None: each document moves by itself."""
@@ -145,7 +173,7 @@ class LbplNtm:
 class Calibrated:
     """The calibrated model, after its atoms and its calibration."""
 
-    pools_chains = True
+    pools_chains, compares_chains = True, False
 
     def __init__(
         self,
@@ -199,17 +227,13 @@ class Calibrated:
         """The state that was dumped. Raises CheckpointError."""
         return calibrated_checkpoint.load(self.corpus, self.calibration, data, self.threads)
 
-    def conclude(self, states: Sequence[CalibratedState], traces: Traces, names: Names) -> JobConclusion:
+    def conclude(self, states: Sequence[CalibratedState], chains: Chains, names: Names) -> JobConclusion:
         """The answers of all chains together, and the topics of their categories."""
+        traces = chains.traces
         numbers = {"n_categories": traces["n_categories"]}  # log joints compare under one setting alone
         found = conclude_chains(self.corpus, self.hyperparameters, self.calibration, list(states), traces, self.threads)
-        diagnostics = {
-            "verdict": found.verdict.level,
-            "agreement": found.agreement.tolist(),
-            "temperature": found.temperature,
-            **figures(found.agreement, numbers),
-        }
-        facts = {"diagnostics": diagnostics, "calibration": report(self.calibration, names)}
+        told = {**diagnostics(found.verdict, found.agreement, numbers), "temperature": found.temperature}
+        facts = {"diagnostics": told, "calibration": report(self.calibration, names)}
         judged = found.fits and Judged(
             self.calibration.prepared.bags,
             found.fits,
@@ -259,6 +283,11 @@ def report(calibration: Calibration, names: Names) -> dict[str, Any]:
             for s in order
         ],
     }
+
+
+def diagnostics(judged: Verdict, agreement: Array, traces: Traces) -> dict[str, Any]:
+    """What is kept of how far the chains can be trusted together; the reasons are added with the categories' names."""
+    return {"verdict": judged.level, "agreement": agreement.tolist(), **figures(agreement, traces)}
 
 
 def figures(agreement: Array, traces: Traces) -> dict[str, Any]:

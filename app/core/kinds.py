@@ -87,11 +87,11 @@ SIDE_KINDS: Mapping[str, tuple[UnitKind, ...]] = {
 MODELS: Mapping[str, ModelFacts] = {
     Model.LBPL_NTM: ModelFacts(
         preparations=(),
-        own_settings=("kernel", "hyperparameters"),
+        own_settings=("kernel", "hyperparameters", "answer"),
         chains=2,
         sweeps=500,
         burn_in=0.5,
-        has_topics=False,
+        has_topics=True,
         has_power_test=False,
     ),
     Model.CALIBRATED: ModelFacts(

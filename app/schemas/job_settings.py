@@ -12,12 +12,15 @@ from app.schemas.method_settings import ClutoIn, CoscIn, DldaIn, DpgmIn, SlIn, S
 from app.schemas.text import TextIn
 from sampler.hyperparameters import (
     CALIBRATED_LIMITS,
+    DEFAULT_ANSWER,
     DEFAULT_KERNEL,
     LIMITS,
+    Answer,
     CalibratedHyperparameters,
     CategoryStep,
     Hyperparameters,
     Kernel,
+    Start,
     check_kernel,
 )
 
@@ -38,6 +41,11 @@ ABOUT_MODELS = (
 ABOUT_NUMBERS = (
     "For the models that are told the number of categories: how many there are, the known ones included; or several "
     "numbers, each of which is tried, and of which the answer has the one that `numbers` of the categories says."
+)
+ABOUT_ANSWERS = (
+    "For lbpl-ntm: which draws the answers are from. `best_chain`: the kept draws of the chain with the highest mean "
+    "log joint. `last`: the last sweep of that chain alone, as the paper evaluates it; such answers have no "
+    f"probabilities. `pooled`: the kept draws of all chains, as a calibrated job pools them. Default: {DEFAULT_ANSWER}."
 )
 ABOUT_KERNELS = (
     "For lbpl-ntm: how chains draw from the posterior, which is the same for both. `blocked` is partially collapsed "
@@ -73,6 +81,13 @@ def limited(name: str) -> Any:
     return Field(default=getattr(HYPERPARAMETERS, name), ge=low, le=high, allow_inf_nan=None)
 
 
+def fixed(name: str) -> Any:
+    """A field for a concentration of LBPL-NTM, which is sampled unless it is given."""
+    low, high = LIMITS[name]
+    about = f"Fixed at this value; null: sampled under its prior, from `{name}_shape` and `{name}_scale`."
+    return Field(default=getattr(HYPERPARAMETERS, name), ge=low, le=high, allow_inf_nan=False, description=about)
+
+
 def calibrated(name: str) -> Any:
     """A field for a constant of the calibrated model, with the model's own default and limits."""
     low, high = CALIBRATED_LIMITS[name]
@@ -92,6 +107,13 @@ class HyperparametersIn(RequestBody):
     category_step: CategoryStep = HYPERPARAMETERS.category_step
     n_start: int = limited("n_start")
     birth_share: float = limited("birth_share")
+    alpha: float | None = fixed("alpha")
+    gamma: float | None = fixed("gamma")
+    start: Start = Field(
+        default=HYPERPARAMETERS.start,
+        description="Where a chain starts: with whole documents placed in categories by their topics, or, as in the "
+        "paper, with each document in one at random, a known one or one of `n_start` new ones, and topics at random.",
+    )
 
     def chosen(self) -> dict[str, Any]:
         """The constants alone."""
@@ -153,6 +175,7 @@ class SettingsIn(RequestBody):
     model: ModelName | None = Field(default=None, description=ABOUT_MODELS)
     kernel: Kernel | None = Field(default=None, description=ABOUT_KERNELS)
     hyperparameters: HyperparametersIn | None = Field(default=None, description="For lbpl-ntm only.")
+    answer: Answer | None = Field(default=None, description=ABOUT_ANSWERS)
     calibrated: CalibratedIn | None = Field(default=None, description="For the calibrated model only.")
     dlda: DldaIn | None = Field(default=None, description="For dlda only.")
     sl: SlIn | None = Field(default=None, description="For sl only.")
@@ -206,6 +229,7 @@ class SettingsIn(RequestBody):
         else:
             self.kernel = self.kernel or self.default_kernel
             self.hyperparameters = self.hyperparameters or HyperparametersIn()
+            self.answer = self.answer or DEFAULT_ANSWER
             check_kernel(self.kernel, Hyperparameters(**self.hyperparameters.chosen()))
         return self
 

@@ -53,7 +53,7 @@ class TracePage(BaseModel):
     next: str | None
 
 
-STABILITY = "How far all chains agree on it, from 0 to 1; null where chains are not pooled."
+STABILITY = "How far all chains agree on it, from 0 to 1; null where chains are not compared."
 
 
 class TopWord(BaseModel):
@@ -259,11 +259,11 @@ class CategoriesOut(BaseModel):
     categories: list[CategoryOut]
     n_new: PosteriorOut = Field(description="Of the number that there are.")
     n_new_with_documents: PosteriorOut = Field(description="Of the number that hold a document in a draw.")
-    diagnostics: DiagnosticsOut | None = Field(description="Null for a job whose chains are not pooled.")
+    diagnostics: DiagnosticsOut | None = Field(description="Null for a job whose chains are not compared.")
     calibration: CalibrationOut | None = Field(description="Null if the job's model has none.")
     best_chain: int | None = Field(
         description="The chain that categories and documents come from, the one with the highest mean log joint; null "
-        "for a calibrated job, which pools all chains."
+        "for a job that pools all chains."
     )
     numbers: list[NumberOut] | None = Field(
         description="For a job that was asked for several numbers of categories: what each of them gave. "

@@ -121,6 +121,14 @@ def index_categories(n_known: int, answers: Array, identities: Array) -> Array:
     return index
 
 
+def identities_of(corpus: Corpus, tally: Tally) -> Array:
+    """int64[K]: the identity that each category of `consensus_of` has in its chain."""
+    best, _ = most_frequent_answers(corpus.n_documents, tally.document, tally.identity, tally.hits)
+    index = index_categories(corpus.n_known, best[best != NO_CATEGORY], tally.identity)
+    exists = np.flatnonzero(index != NO_CATEGORY)
+    return exists[np.argsort(index[exists], kind="stable")]
+
+
 def category_words(
     corpus: Corpus, consensus: Consensus, n: int, threads: Threads | None = None
 ) -> list[list[tuple[int, int]]]:

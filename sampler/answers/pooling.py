@@ -36,6 +36,14 @@ class Pooled(NamedTuple):
     shares: csr_array  # float64[D, K], pooled share of the draws in each category; nothing for labeled documents
 
 
+class SideBySide(NamedTuple):
+    """How far each chain would have given an answer that is one chain's."""
+
+    agreement: Array  # float64[C, C]
+    stability: Array  # float64[D]
+    category_stability: Array  # float64[K]
+
+
 class Answers(NamedTuple):
     """What one chain says of the unlabeled documents. Of new categories only those exist that are an answer."""
 
@@ -71,6 +79,12 @@ def pool_answers(corpus: Corpus, chains: Sequence[Answers], threads: Threads) ->
     consensus = consensus_of(corpus, tally)
     of_documents, of_categories = stability(corpus, consensus, chains, threads)
     return Pooled(consensus, int(order[0]), agreed, of_documents, of_categories, shares_of(corpus, tally, consensus))
+
+
+def side_by_side(corpus: Corpus, consensus: Consensus, chains: Sequence[Answers], threads: Threads) -> SideBySide:
+    """An answer next to those that all chains give."""
+    agreed = agreement([chain.category for chain in chains], threads)
+    return SideBySide(agreed, *stability(corpus, consensus, chains, threads))
 
 
 def shares_of(corpus: Corpus, tally: Tally, consensus: Consensus) -> csr_array:

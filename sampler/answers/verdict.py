@@ -1,4 +1,4 @@
-"""How far a pooled answer can be trusted, in a word and in sentences."""
+"""How far an answer can be trusted that several chains gave, or one of them, in a word and in sentences."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,10 +7,11 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from sampler.answers.diagnostics import MIN_DRAWS, Draws, effective_size, r_hat, tail_effective_size
-from sampler.answers.pooling import Pooled, pairs_of
+from sampler.answers.pooling import Pooled, SideBySide, pairs_of
 from sampler.corpus import Array
 
 Level = Literal["unreliable", "mixed", "sound"]
+Compared = Pooled | SideBySide
 Limits = tuple[tuple[float, Level], ...]  # a value below is of that level; the worst first
 
 R_HAT_LIMIT = 1.1  # of Gelman and Rubin 1992
@@ -38,22 +39,22 @@ class Reason(NamedTuple):
 
 @dataclass(frozen=True)
 class Verdict:
-    """How far the pooled answer can be trusted; the reasons that decided come first."""
+    """How far the answer can be trusted; the reasons that decided come first."""
 
     level: Level
     reasons: tuple[Reason, ...]
 
 
-def verdict(pooled: Pooled, n_known: int, traces: Mapping[str, Draws], more: Iterable[Reason] = ()) -> Verdict:
-    """Whether the pooled answer can be trusted: the worst of what answers and draws say; notes are "sound" themselves.
+def verdict(compared: Compared, n_known: int, traces: Mapping[str, Draws], more: Iterable[Reason] = ()) -> Verdict:
+    """Whether the answer can be trusted: the worst of what answers and draws say; notes are "sound" themselves.
 
     `traces` has the kept draws of each chain of some quantities, by the names that sentences use ("the log joint");
     `more` are findings of the model's own.
     """
     findings = [
         *more,
-        *about_answers(pairs_of(pooled.agreement)),
-        *about_categories(pooled.category_stability, n_known),
+        *about_answers(pairs_of(compared.agreement)),
+        *about_categories(compared.category_stability, n_known),
     ]
     for name, draws in traces.items():
         findings += about_draws(name, draws)

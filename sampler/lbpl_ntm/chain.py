@@ -1,7 +1,6 @@
 """One Markov chain of LBPL-NTM: start it, sweep it, look at it, whatever its kernel."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,7 +50,7 @@ def start(
     kernel: Kernel = DEFAULT_KERNEL,
     threads: Threads | None = None,
 ) -> State:
-    """A chain before its first sweep, with concentrations at their prior means.
+    """A chain before its first sweep, with concentrations at their prior means, or where they are fixed.
 
     Raises ValueError for a corpus that is malformed, has no token or too many, and for a model that the kernel
     cannot draw from. Without threads the caller's thread does all.
@@ -81,10 +80,10 @@ def first_course(
         chain=chain,
         n_sweeps=0,
         n_born=corpus.n_known,
-        alpha=hyperparameters.alpha_mean,
-        gamma=hyperparameters.gamma_mean,
+        alpha=hyperparameters.first_alpha,
+        gamma=hyperparameters.first_gamma,
         tally=no_tally(),
-        digest=first_digest({"corpus": mark, "chain": chain, **given, **asdict(hyperparameters)}),
+        digest=first_digest({"corpus": mark, "chain": chain, **given, **hyperparameters.digested()}),
     )
 
 
@@ -113,15 +112,17 @@ def sweep(corpus: Corpus, hyperparameters: Hyperparameters, state: State, thread
 def sample_concentrations(
     corpus: Corpus, hyperparameters: Hyperparameters, state: State, threads: Threads | None = None
 ) -> None:
-    """Resample gamma, then alpha."""
+    """Resample gamma, then alpha; one that is fixed stays where it is."""
     rng = streams.generator(state.seed, state.chain, state.n_sweeps, Step.CONCENTRATIONS)
-    lengths = corpus.lengths
     n_tables = int(state.category_tables.sum())
-    n_categories = int(np.count_nonzero(state.category_tables))
-    state.gamma = resample_gamma(state.gamma, n_categories, n_tables, hyperparameters, rng)
-    seated = lengths[(corpus.labels == UNLABELED) & (lengths > 0)]
-    n_labeled = int(np.count_nonzero(lengths)) - seated.size
-    state.alpha = resample_alpha(state.alpha, n_tables - n_labeled, seated, hyperparameters, rng, threads)
+    if hyperparameters.gamma is None:
+        n_categories = int(np.count_nonzero(state.category_tables))
+        state.gamma = resample_gamma(state.gamma, n_categories, n_tables, hyperparameters, rng)
+    if hyperparameters.alpha is None:
+        lengths = corpus.lengths
+        seated = lengths[(corpus.labels == UNLABELED) & (lengths > 0)]
+        n_labeled = int(np.count_nonzero(lengths)) - seated.size
+        state.alpha = resample_alpha(state.alpha, n_tables - n_labeled, seated, hyperparameters, rng, threads)
 
 
 def name_new_categories(state: State) -> None:

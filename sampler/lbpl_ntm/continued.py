@@ -36,9 +36,9 @@ def continue_chain(
 ) -> State:
     """A chain before its first sweep, which begins where the checkpoint `data` of the source's corpus stands.
 
-    Alpha and gamma are the source's. If no text has a word that it had, the chain starts as any other does. Raises
-    ValueError as `chain.start` does, and for a source of another kernel; CheckpointError for damaged bytes. Without
-    threads the caller's thread does all.
+    Alpha and gamma are the source's, unless they are fixed. If no text has a word that it had, the chain starts as any
+    other does. Raises ValueError as `chain.start` does, and for a source of another kernel; CheckpointError for damaged
+    bytes. Without threads the caller's thread does all.
     """
     check(corpus, hyperparameters, kernel)
     carried.check(corpus)
@@ -52,6 +52,9 @@ def continue_chain(
         "carried": carried.digest(),
     }
     course = first_course(corpus, hyperparameters, seed_from(seed, data), chain, given)
-    course.alpha, course.gamma = source.alpha, source.gamma
+    if hyperparameters.alpha is None:
+        course.alpha = source.alpha
+    if hyperparameters.gamma is None:
+        course.gamma = source.gamma
     state = CONTINUE[kernel](corpus, hyperparameters, course, carried, source, threads)
     return named(corpus, state or KERNELS[kernel].start(corpus, hyperparameters, course, threads))

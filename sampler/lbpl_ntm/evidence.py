@@ -5,6 +5,7 @@ import math
 import numpy as np
 from numba import njit
 
+from sampler.hyperparameters import Hyperparameters
 from sampler.numerics.memory import AHEAD, prefetch
 
 SMALL = 1024  # counts up to here have their log-gamma in a table
@@ -13,6 +14,13 @@ SMALL = 1024  # counts up to here have their log-gamma in a table
 def log_gamma_density(x: float, shape: float, scale: float) -> float:
     """Log density of Gamma(shape, scale) at x."""
     return (shape - 1.0) * math.log(x) - x / scale - math.lgamma(shape) - shape * math.log(scale)
+
+
+def log_prior(alpha: float, gamma: float, hyperparameters: Hyperparameters) -> float:
+    """Log density of the concentrations that are sampled; a fixed one contributes nothing."""
+    of_alpha = log_gamma_density(alpha, hyperparameters.alpha_shape, hyperparameters.alpha_scale)
+    of_gamma = log_gamma_density(gamma, hyperparameters.gamma_shape, hyperparameters.gamma_scale)
+    return (of_alpha if hyperparameters.alpha is None else 0.0) + (of_gamma if hyperparameters.gamma is None else 0.0)
 
 
 @njit(cache=True, nogil=True)

@@ -80,8 +80,8 @@ def placing(
 
 def at_start(hyperparameters: Hyperparameters) -> Concentrations:
     """The concentrations before the first sweep."""
-    means = hyperparameters.alpha_mean, hyperparameters.gamma_mean
-    return Concentrations(*means, hyperparameters.zeta, hyperparameters.beta)
+    first = hyperparameters.first_alpha, hyperparameters.first_gamma
+    return Concentrations(*first, hyperparameters.zeta, hyperparameters.beta)
 
 
 def first_topics(corpus: Corpus, hyperparameters: Hyperparameters, seed: int, chain: int, threads: Threads) -> Array:
@@ -127,7 +127,7 @@ def join_categories(
             others = served[served != category]
             together = evidence_of(counts, others, category, zeta, threads)
             apart = np.array([of[other] for other in others.tolist()]) + of[int(category)]
-            gains = together - apart - np.log(hyperparameters.gamma_mean)
+            gains = together - apart - np.log(hyperparameters.first_gamma)
             if gains.size and gains.max() > best:
                 best, pair = gains.max(), (category, others[gains.argmax()])
         if pair is None:

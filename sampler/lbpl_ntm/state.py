@@ -94,6 +94,10 @@ class State(Course, ABC):
         Ties go to the smaller index.
         """
 
+    @abstractmethod
+    def topic_counts(self) -> tuple[Array, Array]:
+        """O_kl, int[C, L], and O_lw, int[V, L]."""
+
     def log_joint(self, corpus: Corpus, hyperparameters: Hyperparameters) -> float:
         """See `Summary`."""
         return self.summarize(corpus, hyperparameters).log_joint

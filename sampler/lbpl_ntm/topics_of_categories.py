@@ -1,7 +1,7 @@
-"""Topics on top of given categories: the paper's theta and phi, learned while every document keeps its category.
+"""The paper's theta and phi: each category a distribution over topics, each topic one over words.
 
-Categories that another model found become readable in the paper's way: each is a distribution over topics, each topic
-one over words, and categories share them. The blocked sampler draws them with all documents clamped.
+Of a chain of the model itself they are those of its state. Categories that another model found, or several chains
+together, become readable in the same way: the blocked sampler draws topics while every document keeps its category.
 """
 
 from typing import NamedTuple
@@ -14,6 +14,7 @@ from sampler.corpus import NO_CATEGORY, Array, Corpus
 from sampler.hyperparameters import Hyperparameters
 from sampler.lbpl_ntm import chain
 from sampler.lbpl_ntm.blocked.state import BlockedState
+from sampler.lbpl_ntm.state import State
 from sampler.numerics.threads import Threads, is_raised
 
 N_TOPIC_SWEEPS, TOPIC_BURN_IN = 100, 50
@@ -21,7 +22,7 @@ WORDS_AT_ONCE = 500_000  # words of topics that are ranked without a look at the
 
 
 class Topics(NamedTuple):
-    """Posterior means over the kept sweeps of one chain."""
+    """Posterior means: over some sweeps, or given the topics of all tokens as one sweep left them."""
 
     category_topic: Array  # float64[K, L], theta
     topic_word: Array  # float64[V, L], phi
@@ -53,6 +54,24 @@ def learn_topics(
         share += state.counts.topic_tokens / corpus.n_tokens
     kept = N_TOPIC_SWEEPS - TOPIC_BURN_IN
     return Topics(theta / kept, phi / kept, share / kept)
+
+
+def topics_of_state(state: State, hyperparameters: Hyperparameters, identities: Array) -> Topics:
+    """The topics of a chain where it stands: E[theta | O_kl] and E[phi | O_lw].
+
+    `identities` int64[K] are the categories. One that the state no longer has, or that has no token in it, has weight
+    0 for every topic: nothing is known of it there.
+    """
+    category_topic, word_topic = state.topic_counts()
+    slot_of = {int(state.identity[k]): k for k in np.flatnonzero(state.category_tables).tolist()}
+    theta = np.zeros((identities.size, hyperparameters.n_topics))
+    for row, identity in enumerate(identities.tolist()):
+        if identity in slot_of:
+            weights = hyperparameters.zeta + category_topic[slot_of[identity]]
+            theta[row] = weights / weights.sum()
+    tokens = word_topic.sum(axis=0, dtype=np.int64)
+    phi = (hyperparameters.beta + word_topic) / (word_topic.shape[0] * hyperparameters.beta + tokens)
+    return Topics(theta, phi, tokens / tokens.sum())
 
 
 @njit(cache=True, nogil=True)

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 from app.core import leases, lifecycle
 from app.core.db import Database, now
 from app.core.tables import Answer, Category, Corpus, Document, Draw, Encoding, Job, Summary, Unit
+from app.schemas.method_settings import DpgmIn
 
 CORPUS = "11111111-2222-4333-8444-555555555555"
 NOBODY_LISTENS = "redis://127.0.0.1:1/0"  # a broker that is away
@@ -22,6 +23,7 @@ SETTINGS = {
 OF_MODEL: dict[str, dict[str, Any]] = {
     "lbpl-ntm": {"kernel": "collapsed", "hyperparameters": {}},
     "calibrated": {"calibrated": {}},
+    "dpgm": {"dpgm": DpgmIn().model_dump()},
 }
 
 

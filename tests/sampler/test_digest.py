@@ -3,7 +3,7 @@
 import hashlib
 import struct
 from collections.abc import Callable
-from dataclasses import asdict, fields, replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -61,12 +61,33 @@ def test_everything_that_a_chain_follows_from_changes_the_digest(
     assert len({state.digest for state in states}) == len(states)
 
 
-def other_value(value: str | float) -> str | float:
-    return "as_printed" if isinstance(value, str) else value + 1
+OTHERS = {"exact": "as_printed", "placed": "random", None: 0.7}
+
+
+def other_value(value: str | float | None) -> str | float:
+    return OTHERS[value] if value is None or isinstance(value, str) else value + 1  # type: ignore[return-value]
+
+
+# As chains of before there were fixed concentrations and random starts had them.
+FIRST_CONSTANTS = (
+    "n_topics", "gamma_shape", "gamma_scale", "alpha_shape", "alpha_scale", "zeta", "beta", "category_step", "n_start",
+    "birth_share",
+)  # fmt: skip
+
+
+def test_constants_that_came_later_leave_digests_as_they_were_until_they_are_used(
+    hyperparameters: Hyperparameters,
+) -> None:
+    assert hyperparameters.digested() == {name: getattr(hyperparameters, name) for name in FIRST_CONSTANTS}
+    later = [field.name for field in fields(hyperparameters) if field.name not in FIRST_CONSTANTS]
+    for name in later:
+        value = other_value(getattr(hyperparameters, name))
+        assert replace(hyperparameters, **{name: value}).digested() == {**hyperparameters.digested(), name: value}
+    assert later == ["alpha", "gamma", "start"]
 
 
 def test_two_kernels_have_different_digests_from_the_outset(corpus: Corpus, hyperparameters: Hyperparameters) -> None:
-    given = {"corpus": fingerprint(corpus), "seed": 1, "chain": 0, **asdict(hyperparameters)}
+    given = {"corpus": fingerprint(corpus), "seed": 1, "chain": 0, **hyperparameters.digested()}
     expected = [first_digest({**given, "kernel": kernel}) for kernel in kernels.NAMES]
     assert [digests(corpus, hyperparameters, kernel)[0] for kernel in kernels.NAMES] == expected
     assert len(set(expected)) == len(expected)

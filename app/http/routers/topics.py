@@ -26,7 +26,7 @@ router = APIRouter(prefix="/v1/jobs/{job_id}", tags=["results"])
     responses=problems(JobNotFound, ResultsNotReady, NoTopics),
 )
 def get_topics(job_id: JobId, readers: Readers) -> Response:
-    """Read the topics that were learned on top of the answer, the largest first, each with its categories."""
+    """Read the topics that categories are made of, the largest first, each with its categories."""
     with readers.begin() as session:
         job = find_concluded_job(session, job_id)
         if not MODELS[job.settings["model"]].has_topics:

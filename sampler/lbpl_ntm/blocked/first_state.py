@@ -1,14 +1,19 @@
-"""Where a chain of the blocked sampler starts: some documents as Algorithm 1 does, all others placed by these."""
+"""Where a chain of the blocked sampler starts: some documents as Algorithm 1 does, all others placed by these.
+
+Or at random, as the paper does.
+"""
 
 import numpy as np
+from numba import njit
 
-from sampler.corpus import Array, Corpus
+from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.hyperparameters import Hyperparameters
 from sampler.lbpl_ntm.assignments import UNBORN, recount
 from sampler.lbpl_ntm.blocked import arrays
-from sampler.lbpl_ntm.blocked.arrays import BlockedCounts, Placements
-from sampler.lbpl_ntm.blocked.state import BlockedState
+from sampler.lbpl_ntm.blocked.arrays import MIXED, BlockedCounts, Placements, sizes_of
+from sampler.lbpl_ntm.blocked.state import BlockedState, labeled_tables
 from sampler.lbpl_ntm.blocked.sweep import Sweep
+from sampler.lbpl_ntm.random_start import category_at, chance_of, count_random_topics
 from sampler.lbpl_ntm.start import first_assignments
 from sampler.lbpl_ntm.state import Course
 from sampler.numerics import simd, streams
@@ -23,8 +28,10 @@ WHOLE_DOCUMENTS = 1e-9  # an alpha at which no token parts from its document
 def first_state(corpus: Corpus, hyperparameters: Hyperparameters, course: Course, threads: Threads) -> BlockedState:
     """Categories and topics of some documents as Algorithm 1 starts with them, and all others placed by these.
 
-    So a start takes seconds for a corpus of any size.
+    So a start takes seconds for a corpus of any size. A random start is the same state as Algorithm 1 starts with.
     """
+    if hyperparameters.start == "random":
+        return random_state(corpus, hyperparameters, course)
     state = state_of_some(corpus, hyperparameters, course, threads)
     state.alpha = WHOLE_DOCUMENTS
     sweep = Sweep(corpus, hyperparameters, state, threads)
@@ -34,6 +41,48 @@ def first_state(corpus: Corpus, hyperparameters: Hyperparameters, course: Course
     sweep.sample_topics()
     state.alpha = course.alpha
     return state
+
+
+def random_state(corpus: Corpus, hyperparameters: Hyperparameters, course: Course) -> BlockedState:
+    """Tokens in random categories, with random topics, see `sampler.lbpl_ntm.random_start`."""
+    chance, bags = chance_of(corpus, hyperparameters, course), arrays.bags_of(corpus)
+    n_slots = simd.padded(int(chance.candidates[-1]) + 2)
+    placements = Placements(np.empty(bags.document.size, np.uint16), np.empty(bags.first_token[-1], np.uint16))
+    tables, log_seats = labeled_tables(corpus, n_slots), np.zeros(n_slots, np.int64)
+    place_at_random(corpus.offsets, bags, chance, placements, sizes_of(bags).log_seats, tables, log_seats)
+    as_in_bags = corpus._replace(words=bags.words)  # a token's number is its place in its bag
+    category_topic, word_topic = count_random_topics(as_in_bags, chance, n_slots)
+    counts = BlockedCounts(
+        category_word=arrays.count_words(corpus, bags, placements, n_slots),
+        category_tables=tables,
+        log_seats=log_seats,
+        category_topic=category_topic,
+        word_topics=arrays.word_topics(word_topic),
+        topic_tokens=category_topic.sum(axis=0),
+    )
+    return BlockedState.of(corpus, course, bags, placements, counts, np.full(n_slots, UNBORN, np.int64))
+
+
+@njit(cache=True, nogil=True)
+def place_at_random(  # type: ignore[no-untyped-def]
+    offsets, bags, chance, placements, seats_of_size, category_tables, log_seats
+):
+    """Write the placements of all bags; count their tables, and the log seats of these."""
+    tokens_of = np.zeros(category_tables.size, np.int64)
+    for u in range(bags.document.size):
+        shift = offsets[bags.document[u]] - bags.first_token[u]
+        tokens_of[:] = 0
+        for i in range(bags.first_token[u], bags.first_token[u + 1]):
+            k = category_at(chance, UNLABELED, i + shift)
+            placements.token[i] = k
+            tokens_of[k] += 1
+        n_tables = 0
+        for k in range(tokens_of.size):
+            if tokens_of[k] > 0:
+                n_tables += 1
+                category_tables[k] += 1
+                log_seats[k] += seats_of_size[tokens_of[k]]
+        placements.whole[u] = MIXED if n_tables > 1 else placements.token[bags.first_token[u]]
 
 
 def state_of_some(corpus: Corpus, hyperparameters: Hyperparameters, course: Course, threads: Threads) -> BlockedState:

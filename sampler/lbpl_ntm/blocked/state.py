@@ -93,6 +93,10 @@ class BlockedState(State):
         summarize_documents(self.bags, self.placements, self.numbers.size, pieces, answers)
         return answers
 
+    def topic_counts(self) -> tuple[Array, Array]:
+        """Those of the counts, all words with all topics."""
+        return self.counts.category_topic, arrays.count_topics(self.counts.word_topics)
+
     def summarize(self, corpus: Corpus, hyperparameters: Hyperparameters, threads: Threads | None = None) -> Summary:
         """The digest is of hashes of what is large, and of all that is small."""
         threads, counts = threads or Threads(), self.counts

@@ -15,8 +15,8 @@ from sampler.lbpl_ntm.blocked.arrays import FIXED_POINT, MIXED, BlockedCounts, c
 from sampler.lbpl_ntm.evidence import (
     log_dirichlet_multinomial,
     log_factorials,
-    log_gamma_density,
     log_norms,
+    log_prior,
     log_word_topics,
     small_rises,
 )
@@ -124,8 +124,7 @@ def log_rest(
     n_tables = int(counts.category_tables.sum())
     rising = gammaln(alpha + lengths.n_tokens) - gammaln(alpha)
     return float(
-        log_gamma_density(alpha, hyperparameters.alpha_shape, hyperparameters.alpha_scale)
-        + log_gamma_density(gamma, hyperparameters.gamma_shape, hyperparameters.gamma_scale)
+        log_prior(alpha, gamma, hyperparameters)
         + (n_tables - n_labeled) * np.log(alpha)
         + counts.log_seats.sum() / FIXED_POINT
         - (rising * lengths.n_documents).sum()

@@ -14,10 +14,11 @@ from sampler.lbpl_ntm.assignments import Assignments, Counts, recount
 from sampler.lbpl_ntm.evidence import (
     log_dirichlet_multinomial,
     log_factorials,
-    log_gamma_density,
+    log_prior,
     log_rising,
     log_topics,
 )
+from sampler.lbpl_ntm.random_start import random_assignments
 from sampler.lbpl_ntm.start import first_assignments
 from sampler.lbpl_ntm.state import Course, State, Summary
 from sampler.numerics.threads import Threads
@@ -34,8 +35,11 @@ class CollapsedState(State):
 
     @classmethod
     def start(cls, corpus: Corpus, hyperparameters: Hyperparameters, course: Course, threads: Threads) -> Self:
-        """Whole documents placed in categories."""
-        assignments = first_assignments(corpus, hyperparameters, course.seed, course.chain, threads)
+        """Whole documents placed in categories, or at random."""
+        if hyperparameters.start == "random":
+            assignments = random_assignments(corpus, hyperparameters, course)
+        else:
+            assignments = first_assignments(corpus, hyperparameters, course.seed, course.chain, threads)
         counts = recount(corpus, assignments, hyperparameters.n_topics)
         return cls(**vars(course), assignments=assignments, counts=counts)
 
@@ -80,6 +84,10 @@ class CollapsedState(State):
         digested = [self.assignments.table, self.assignments.category, self.assignments.topic]
         return Summary(self.document_categories(corpus), digested, log_joint(corpus, hyperparameters, self))
 
+    def topic_counts(self) -> tuple[Array, Array]:
+        """Those of the counts."""
+        return self.counts.category_topic, self.counts.word_topic
+
     def document_categories(self, corpus: Corpus) -> Array:
         """Counted from the tables of each document's tokens."""
         return np.asarray(count_document_categories(corpus, self.assignments))
@@ -95,8 +103,7 @@ def log_joint(corpus: Corpus, hyperparameters: Hyperparameters, state: Collapsed
     labeled_slots = corpus.offsets[:-1][(corpus.labels != UNLABELED) & (lengths > 0)]
     n_tables = int(counts.category_tables.sum())
     return float(
-        log_gamma_density(state.alpha, hyperparameters.alpha_shape, hyperparameters.alpha_scale)
-        + log_gamma_density(state.gamma, hyperparameters.gamma_shape, hyperparameters.gamma_scale)
+        log_prior(state.alpha, state.gamma, hyperparameters)
         + (n_tables - labeled_slots.size) * math.log(state.alpha)
         + log_factorials(counts.table_tokens)
         - log_factorials(counts.table_tokens[labeled_slots])

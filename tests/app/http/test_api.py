@@ -12,8 +12,9 @@ from app.broker import queue
 from app.core.db import Database
 from app.core.settings import Settings
 from app.core.tables import Encoding, Job
+from app.schemas.job_settings import BASELINES
 from app.uploads import corpus_counts
-from sampler.hyperparameters import DEFAULT_KERNEL, Hyperparameters
+from sampler.hyperparameters import DEFAULT_ANSWER, DEFAULT_KERNEL, Hyperparameters
 from sampler.text import TextOptions
 from tests.app import rows
 from tests.app.legs import claim, finish, save
@@ -155,7 +156,8 @@ def test_a_job_is_accepted_with_all_defaults_told(client: TestClient, corpus_id:
         "model": "lbpl-ntm",
         "kernel": DEFAULT_KERNEL,
         "hyperparameters": {**asdict(Hyperparameters()), "gamma_mean": 0.001, "alpha_mean": 0.5},
-        **dict.fromkeys(("calibrated", "dlda", "sl", "cosc", "sskm", "cluto", "dpgm", "n_categories", "split")),
+        "answer": DEFAULT_ANSWER,
+        **dict.fromkeys(("calibrated", "n_categories", "split", *BASELINES)),
         "sweeps": 500,
         "burn_in": 250,
         "chains": 2,

@@ -52,15 +52,15 @@ def test_topics_come_largest_first_with_the_categories_that_they_are_in(client: 
     assert [category["topics"] for category in categories] == list(OF_CATEGORIES)
 
 
-def test_a_job_of_the_topic_model_says_that_it_tells_no_topics(client: TestClient, database: Database) -> None:
-    job_id, _ = rows.submit(database, model="lbpl-ntm")
+def test_a_job_of_a_model_without_topics_says_that_it_tells_none(client: TestClient, database: Database) -> None:
+    job_id, _ = rows.submit(database, model="dpgm")
     rows.add_results(database, job_id)
     end(database, job_id)
     job = f"/v1/jobs/{job_id}"
     refused = client.get(f"{job}/topics")
     assert (refused.status_code, refused.json()["type"]) == (409, f"{PROBLEM}no-topics")
     assert refused.headers["Content-Type"] == "application/problem+json"
-    assert "has the model lbpl-ntm, which reports no topics" in refused.json()["detail"]
+    assert "has the model dpgm, which reports no topics" in refused.json()["detail"]
     assert client.get(job).json()["links"]["topics"] is None
     assert {category["topics"] for category in client.get(f"{job}/categories").json()["categories"]} == {None}
 
