@@ -14,6 +14,7 @@ import numpy as np
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from app.core.kinds import MODELS
 from app.core.tables import Answer, Document, Job
 from app.review.decided import categories_of
 from app.review.shown import Own
@@ -87,7 +88,9 @@ def worth_of(session: Session, job: Job) -> Worth:
     measured = measure(answered, names)
     found, scores = measured.categories.answer, measured.scores
     n_documents = sum(n for _, _, n in cells)
-    return Worth(scores.nmi, scores.ari, scores.mean_f1, found.known + found.new, n_scored, n_documents - n_scored)
+    # Groups that were found without labels are of no known category, so that F1 says nothing of them.
+    mean_f1 = scores.mean_f1 if MODELS[job.settings["model"]].sees_labels else None
+    return Worth(scores.nmi, scores.ari, mean_f1, found.known + found.new, n_scored, n_documents - n_scored)
 
 
 def estimate(values: Iterable[float | None]) -> Estimate:
