@@ -2,7 +2,7 @@
 
 The tokens of a document that are in one category share a table. Both kernels begin in the same state. It costs nothing,
 and says nothing: the first sweeps find the categories. Any start leads to the same posterior, but `as_printed` draws
-from none, and what it answers depends on where it starts: see docs/decisions/0027.
+from none, and what it answers depends on where it starts: see docs/decisions/0028.
 """
 
 from typing import NamedTuple

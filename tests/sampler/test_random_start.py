@@ -61,7 +61,7 @@ def test_a_random_start_leads_to_the_enumerated_posterior(kernel: Kernel) -> Non
 
 @pytest.mark.parametrize("kernel", get_args(Kernel))
 def test_draws_under_fixed_concentrations_match_the_posterior_given_them(kernel: Kernel) -> None:
-    name = "two known"
+    name = "label without a word"
     fixed = replace(HYPERPARAMETERS, alpha=ALPHA, gamma=GAMMA)
     concentrations = assert_posterior(harness.TINY[name], fixed, kernel, at_fixed_concentrations(name))
     assert np.unique(concentrations, axis=0).tolist() == [[ALPHA, GAMMA]]
