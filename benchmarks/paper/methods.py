@@ -120,7 +120,8 @@ def of_embeddings(answer: today.OfVectors) -> Callable[[Order], Outcome]:
     return run
 
 
-AS_PRINTED = Hyperparameters(category_step="as_printed")  # from where a chain starts by default; the paper: at random
+AS_PRINTED = Hyperparameters(category_step="as_printed", start="random")
+EXACT = Hyperparameters(start="random")
 
 METHODS: dict[str, Facts] = {
     "dpgm": Facts(
@@ -135,7 +136,7 @@ METHODS: dict[str, Facts] = {
         of_lbpl_ntm(AS_PRINTED, "collapsed"), "LBPL-NTM as printed", is_told=False, takes_sweeps=True
     ),
     "lbpl-ntm-exact": Facts(
-        of_lbpl_ntm(Hyperparameters(), "blocked"), "LBPL-NTM exact", is_told=False, takes_sweeps=True
+        of_lbpl_ntm(EXACT, "blocked"), "LBPL-NTM exact", is_told=False, takes_sweeps=True
     ),
     "calibrated": Facts(of_answer(calibrated.categorize), "calibrated", is_told=False),
     "svm-k-means": Facts(of_answer(today.svm), "linear SVM, then k-means"),
