@@ -23,7 +23,7 @@ LIMITS: dict[str, tuple[float, float]] = {
     "n_start": (0, 10_000),
     "birth_share": (0.0, 1.0),
     "alpha": (1e-9, 1e6),
-    "gamma": (1e-9, 1e6),
+    "gamma": (1e-9, 1e3),
 }
 
 FIXED_OR_SAMPLED = ("alpha", "gamma")  # None has them sampled
