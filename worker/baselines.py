@@ -1,10 +1,12 @@
 """The paper's peers as models of jobs: any of baselines/, for one number of categories or several."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, NoReturn, Self
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple, NoReturn, Self, cast
 
 import numpy as np
 from sqlalchemy.orm import Session
+from threadpoolctl import ThreadpoolController
 
 from app.core import kinds
 from app.core.tables import Job
@@ -30,7 +32,7 @@ from sampler.numerics.threads import Threads
 from worker.conclusions import Chains, JobConclusion
 from worker.store import Names
 
-METHODS: Mapping[str, tuple[Callable[[Given, Any], Method], type[Any]]] = {
+METHODS: dict[str, tuple[Callable[[Given, Any], Method], type[Any]]] = {
     kinds.Model.DLDA: (Dlda, DldaSettings),
     kinds.Model.SL: (Sl, SlSettings),
     kinds.Model.COSC: (Cosc, CoscSettings),
@@ -38,6 +40,9 @@ METHODS: Mapping[str, tuple[Callable[[Given, Any], Method], type[Any]]] = {
     kinds.Model.CLUTO: (Cluto, ClutoSettings),
     kinds.Model.DPGM: (Dpgm, DpgmSettings),
 }
+
+
+LINEAR_ALGEBRA = ThreadpoolController()  # of the libraries that are loaded above
 
 
 class MethodDraw(NamedTuple):
@@ -86,7 +91,8 @@ class Baseline:
 
     def start(self, number: int) -> MethodState:
         """A chain before its first sweep."""
-        return self.method_of(number).start(number)
+        with one_thread():
+            return self.method_of(number).start(number)
 
     def go_on(self, number: int, carried: Carried, data: bytes) -> NoReturn:
         """No job of such a model continues another one, see `kinds.ModelFacts.can_continue`."""
@@ -94,7 +100,8 @@ class Baseline:
 
     def sweep(self, state: MethodState) -> MethodDraw:
         """Advance a chain by one sweep, in place."""
-        method.advance(self.method_of(state.chain), state)
+        with one_thread():
+            method.advance(self.method_of(state.chain), state)
         found = np.unique(state.category[self.corpus.labels == UNLABELED])
         n_new = int(np.count_nonzero(found >= self.corpus.n_known))
         return MethodDraw(state.n_sweeps, self.corpus.n_known + n_new, n_new, n_new, state.objective)
@@ -154,6 +161,11 @@ class Baseline:
     def finer_groups(self, states: Sequence[MethodState]) -> list[Array]:
         """None: nothing is known below its categories."""
         return []
+
+
+def one_thread() -> AbstractContextManager[Any]:
+    """Linear algebra on one thread: on several, sums are made in other orders, and the same seed gives other bytes."""
+    return cast(AbstractContextManager[Any], LINEAR_ALGEBRA.limit(limits=1))
 
 
 def similarity_row(told: Report, place: int, names: Names) -> dict[str, Any]:
