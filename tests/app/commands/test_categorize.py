@@ -69,6 +69,8 @@ def test_wrong_arguments_end_with_2_before_anything_is_done(
         (LINES, ["--label", ""], "say --discover for a job"),
         (LINES, ["--sweeps", "0"], "body.sweeps: Input should be greater than or equal to 1"),
         (LINES, ["--model", "oracle"], "body.model"),
+        (LINES, ["--model", "sskm"], "give n_categories"),
+        (LINES, ["--model", "sskm", "--n-categories", "0"], "body.n_categories"),
         ("", [], "newfound: "),
     ],
 )

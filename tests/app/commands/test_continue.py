@@ -142,6 +142,7 @@ def test_wrong_arguments_end_with_2(week: Path, capsys: pytest.CaptureFixture[st
         ([*at_url, "--with", id_], "argument --with: not allowed with argument --continue"),
         ([*at_url, "--seed", "0"], "--seed: with --continue it is that of the job"),
         ([*at_url, "--model", "lbpl-ntm"], "--model: with --continue it is that of the job"),
+        ([*at_url, "--n-categories", "3"], "--n-categories: with --continue it is that of the job"),
         ([*at_url, "--chains", "3"], "--chains: with --continue it is that of the job"),
         ([*at_url, "--discover"], "--discover: with --continue it is that of the job"),
     ):
