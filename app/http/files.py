@@ -12,6 +12,7 @@ from app.core.db import is_disk_full
 from app.core.disk import free_bytes
 from app.core.errors import MalformedRequest, StorageFull
 from app.core.settings import Settings
+from app.http.problems import reason
 from app.schemas.uploads import FileChoices
 from app.uploads.body import Spooled, spool
 from app.uploads.columns import ReadOptions
@@ -92,7 +93,7 @@ def with_form(choices: Choices, spooled: Spooled) -> Choices:
         return type(choices).model_validate({**fields, **choices.model_dump(exclude_unset=True)})
     except ValidationError as error:
         faults = [
-            {"where": f"form.{'.'.join(map(str, each['loc']))}", "reason": each["msg"]} for each in error.errors()
+            {"where": f"form.{'.'.join(map(str, each['loc']))}", "reason": reason(each)} for each in error.errors()
         ]
         raise MalformedRequest(
             f"the form cannot be used: {faults[0]['where']}: {faults[0]['reason']}", faults

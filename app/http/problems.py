@@ -109,7 +109,7 @@ def reason(part: Mapping[str, Any]) -> str:
         return "the request has no body; send a JSON object"
     if part["type"] == "json_invalid":
         return f"this is not JSON: {part['ctx']['error']}"
-    return str(part["msg"])
+    return str(part["msg"]).removeprefix("Value error, ")  # which are our own words
 
 
 def database_refusal(request: Request, error: DBAPIError) -> ProblemResponse:

@@ -2,11 +2,11 @@
 
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import AfterValidator, Field, computed_field, model_validator
+from pydantic import Field, computed_field, field_validator, model_validator
 
 from app.core.kinds import DEFAULT_MODEL, MODELS, Model, n_chains
 from app.core.tables import MAX_SWEEPS
-from app.schemas.common import CORPUS_ID, RequestBody, request_example
+from app.schemas.common import CORPUS_ID, RequestBody, integer, request_example
 from app.schemas.job_facts import JobFacts
 from app.schemas.method_settings import ClutoIn, CoscIn, DldaIn, DpgmIn, SlIn, SskmIn
 from app.schemas.text import TextIn
@@ -30,6 +30,7 @@ PAPER, OURS = MODELS[Model.LBPL_NTM], MODELS[Model.CALIBRATED]
 ONLY = {name: Model(model) for model, facts in MODELS.items() for name in facts.own_settings}
 MAX_GRID = 16  # smoothings or powers
 MAX_NUMBERS = 64  # of categories that one job tries
+MAX_CATEGORIES = 10_000  # that a model is told
 MAX_CHAINS = 256  # of all numbers together
 
 ABOUT_MODELS = (
@@ -55,14 +56,9 @@ ABOUT_KERNELS = (
 )
 
 
-def ascending(numbers: list[int]) -> list[int]:
-    """The numbers in order, each once."""
-    return sorted(set(numbers))
-
-
 ModelName = Annotated[Model, Field(strict=False)]  # a string in JSON
-NumberOfCategories = Annotated[int, Field(ge=1, le=10_000)]
-Numbers = Annotated[list[NumberOfCategories], Field(min_length=1, max_length=MAX_NUMBERS), AfterValidator(ascending)]
+NumberOfCategories = Annotated[int, Field(ge=1, le=MAX_CATEGORIES)]
+Numbers = Annotated[list[NumberOfCategories], Field(min_length=1, max_length=MAX_NUMBERS)]
 BASELINES: dict[str, type[RequestBody]] = {
     "dlda": DldaIn,
     "sl": SlIn,
@@ -170,6 +166,7 @@ class SettingsIn(RequestBody):
     """What a job does with its corpus. Settings of other models stay null, in the answer too."""
 
     default_kernel: ClassVar[Kernel] = DEFAULT_KERNEL
+    other_number: ClassVar[str | None] = None  # what may stand for a number of categories
 
     text: TextIn = TextIn()
     model: ModelName | None = Field(default=None, description=ABOUT_MODELS)
@@ -206,6 +203,18 @@ class SettingsIn(RequestBody):
         "several numbers of categories, for each.",
     )
     seed: int = Field(default=0, ge=0, lt=2**63)  # 2^63 is exact as a float, 2^63 - 1 is not: see `main`
+
+    @field_validator("n_categories", mode="before")
+    @classmethod
+    def read_numbers(cls, value: Any) -> Any:
+        """A number of categories, or several in order and each once; all else is refused in one sentence."""
+        if value is None or value == cls.other_number:
+            return value
+        numbers = [integer(each) for each in value] if isinstance(value, list) else [value]
+        are_numbers = all(type(each) is int and 1 <= each <= MAX_CATEGORIES for each in numbers)
+        if not are_numbers or not 1 <= len(numbers) <= MAX_NUMBERS:
+            raise ValueError(f"give a number from 1 to {MAX_CATEGORIES}, or a list of up to {MAX_NUMBERS} such numbers")
+        return sorted(set(numbers)) if isinstance(value, list) else value
 
     @model_validator(mode="after")
     def match_model(self) -> Self:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from datetime import datetime
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, Field, model_validator
 
@@ -16,6 +16,8 @@ DEFAULT_SPLITS, DEFAULT_SHARE = 10, 0.4  # the paper's
 
 class MethodIn(SettingsIn):
     """A method: the settings of a job, and what it is called."""
+
+    other_number: ClassVar[str | None] = TRUE_NUMBER
 
     name: Name | None = Field(default=None, description="Default: the model, numbered if it comes more than once.")
     n_categories: NumberOfCategories | Numbers | Literal["true"] | None = Field(  # type: ignore[assignment] # wider

@@ -70,7 +70,7 @@ def test_wrong_arguments_end_with_2_before_anything_is_done(
         (LINES, ["--sweeps", "0"], "body.sweeps: Input should be greater than or equal to 1"),
         (LINES, ["--model", "oracle"], "body.model"),
         (LINES, ["--model", "sskm"], "give n_categories"),
-        (LINES, ["--model", "sskm", "--n-categories", "0"], "body.n_categories"),
+        (LINES, ["--model", "sskm", "--n-categories", "0"], "body.n_categories: give a number from 1 to 10000"),
         ("", [], "newfound: "),
     ],
 )
