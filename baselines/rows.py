@@ -3,17 +3,8 @@
 import numpy as np
 from scipy.sparse import csr_array
 
+from sampler.answers.words import word_counts
 from sampler.corpus import Array, Corpus
-
-
-def counts_of(corpus: Corpus) -> csr_array:
-    """Sparse float64[D, V]: how often each document has each word."""
-    rows = np.repeat(np.arange(corpus.n_documents), corpus.lengths)
-    shape = (corpus.n_documents, corpus.n_words)
-    counts = csr_array((np.ones(corpus.n_tokens), (rows, corpus.words)), shape=shape)
-    counts.sum_duplicates()
-    counts.sort_indices()
-    return counts
 
 
 def unit_rows(corpus: Corpus, documents: Array | None = None) -> csr_array:
@@ -22,7 +13,9 @@ def unit_rows(corpus: Corpus, documents: Array | None = None) -> csr_array:
     Frequencies are those among `documents` int[n], of which alone there are rows; all by default. CLUTO's column model
     `idf`, which the paper's peers without a likelihood share here (the paper names none).
     """
-    counts = counts_of(corpus) if documents is None else counts_of(corpus)[documents]
+    counts = word_counts(corpus).astype(np.float64)
+    counts.sort_indices()
+    counts = counts if documents is None else counts[documents]
     frequency = np.bincount(counts.indices, minlength=corpus.n_words)
     weight = np.log(max(counts.shape[0], 1) / np.maximum(frequency, 1))
     rows = csr_array((counts.data * weight[counts.indices], counts.indices, counts.indptr), shape=counts.shape)

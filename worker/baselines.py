@@ -58,6 +58,8 @@ class MethodDraw(NamedTuple):
 class Baseline:
     """A method of baselines/ over its corpus. Chain c is run c % `runs` for number c // `runs` of those asked for."""
 
+    compares_chains = False
+
     def __init__(
         self, name: str, corpus: Corpus, settings: Mapping[str, Any], numbers: Sequence[int], runs: int, seed: int,
         threads: Threads,
@@ -73,8 +75,6 @@ class Baseline:
         return cls(
             name, corpus, settings[name], kinds.numbers_of(settings), settings["chains"], settings["seed"], threads
         )
-
-    compares_chains = False
 
     @property
     def pools_chains(self) -> bool:
@@ -121,23 +121,27 @@ class Baseline:
 
     def conclude(self, states: Sequence[MethodState], chains: Chains, names: Names) -> JobConclusion:
         """The answers of the best run; of several numbers, with the one whose categories are told apart best."""
-        best = [max(states[first : first + self.runs], key=lambda state: state.objective)
-                for first in range(0, len(states), self.runs)] if self.pools_chains else list(states)  # fmt: skip
+        if not self.pools_chains:
+            [state] = states
+            return self.answer_of(state, names)
+        runs = [states[first : first + self.runs] for first in range(0, len(states), self.runs)]
+        best = [max(of_number, key=lambda state: state.objective) for of_number in runs]
         told = [self.told(number, state) for number, state in zip(self.numbers, best, strict=True)]
         chosen = max(range(len(best)), key=lambda place: (silhouette_or_least(told[place]), -place))
-        state = best[chosen]
+        return self.answer_of(best[chosen], names)._replace(
+            facts={"numbers": [{**each, "chosen": place == chosen} for place, each in enumerate(told)]},
+            by_number=[(number, state.category) for number, state in zip(self.numbers, best, strict=True)],
+        )
+
+    def answer_of(self, state: MethodState, names: Names) -> JobConclusion:
+        """The answers of one run."""
         found = consensus_of(self.corpus, state.tally)
-        judged = judge(self.corpus, found, CalibratedHyperparameters(), self.seed, self.threads)
-        facts = {"numbers": [{**each, "chosen": place == chosen} for place, each in enumerate(told)]}
-        by_number = [(number, each.category) for number, each in zip(self.numbers, best, strict=True)]
         return JobConclusion(
             found,
-            facts=facts if self.pools_chains else {},
-            judged=judged,
+            judged=judge(self.corpus, found, CalibratedHyperparameters(), self.seed, self.threads),
             tallies=[state.tally],
             has_probabilities=state.tally.n_draws > 1,
             best_chain=state.chain,
-            by_number=by_number if self.pools_chains else (),
             similarities=self.similarities(found, names) if self.name == kinds.Model.CLUTO else {},
         )
 
@@ -155,7 +159,7 @@ class Baseline:
             "n_categories": number,
             "with_documents": int(found.size),
             "objective": float(state.objective),
-            "silhouette": silhouette(self.corpus, state.category, self.seed) if self.pools_chains else None,
+            "silhouette": silhouette(self.corpus, state.category, self.seed),
         }
 
     def finer_groups(self, states: Sequence[MethodState]) -> list[Array]:

@@ -59,8 +59,9 @@ def conclude(leg: Leg) -> list[int]:
     save_all(leg, TreeNode, portraits.tree_rows(leg.job, described, names))
     save_all(leg, NumberAnswer, results.number_rows(stored, conclusion, clamped, leg.job))
     save_model(leg, file, told)
-    best, of_number = (conclusion.best_chain,) * 2 if conclusion.best_chain is not None else (best, None)
-    next_units = leg.end(lambda session: results.save_summary(session, leg.job, best, categories, facts, of_number))
+    alone = conclusion.best_chain
+    best = best if alone is None else alone
+    next_units = leg.end(lambda session: results.save_summary(session, leg.job, best, categories, facts, alone))
     clear_older_results(leg)
     return next_units
 

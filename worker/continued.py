@@ -15,7 +15,7 @@ from sampler.calibrated import steps as calibration_steps
 from sampler.carried import ABSENT, Carried
 from sampler.corpus import Array, fingerprint
 from worker import encodings, models, step_rows, store
-from worker.encode import SourceGone, load_corpus
+from worker.encode import load_corpus, source_of
 from worker.leg import Leg
 from worker.models import Model, atom_key, calibrated_hyperparameters
 from worker.store import Names, Stored
@@ -48,10 +48,8 @@ def heritage_of(leg: Leg, stored: Stored) -> Heritage | None:
     if leg.job.continues is None:
         return None
     with leg.database.readers.begin() as session:
-        source = session.get(Job, leg.job.continues)
+        source = source_of(session, leg.job)
         names = encodings.names(session, leg.job)
-    if source is None or source.deleted_at is not None:
-        raise SourceGone(f"job {leg.job.continues}, which this one continues, has been deleted; submit a new job")
     before = load_corpus(replace(leg, job=source))
     with leg.database.readers.begin() as session:
         names_before = encodings.names(session, source)

@@ -40,14 +40,20 @@ def encode(leg: Leg) -> list[int]:
     return leg.end(lambda session: encodings.point_to(session, leg.job))
 
 
+def source_of(session: Session, job: Job) -> Job:
+    """The job that a job continues. Raises SourceGone."""
+    source = session.get(Job, job.continues)
+    if source is None or source.deleted_at is not None:
+        raise SourceGone(f"job {job.continues}, which this one continues, has been deleted; submit a new job")
+    return source
+
+
 def begin_to_continue(leg: Leg) -> None:
     """Give a job that has waited for the one that it continues what was decided about that. Raises SourceGone."""
 
     def clamp_now(session: Session) -> dict[str, Any] | None:
         leg.record_progress(session)
-        job, source = session.get_one(Job, leg.job.id), session.get(Job, leg.job.continues)
-        if source is None or source.deleted_at is not None:
-            raise SourceGone(f"job {job.continues}, which this one continues, has been deleted; submit a new job")
+        job, source = session.get_one(Job, leg.job.id), source_of(session, leg.job)
         if reason := erased_texts(session, source):
             raise SourceGone(reason)
         clamp(session, job, source)

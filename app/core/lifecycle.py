@@ -82,9 +82,9 @@ def queue(session: Session, job: Job, *, waits: bool = False) -> list[int]:
     settings, job.status = job.settings, "queued"
     session.add(job)
     session.flush()
-    encode = Unit(job_id=job.id, kind=UnitKind.ENCODE, status="waiting")
-    if not waits:
-        encode.status, encode.lease_until = "ready", session.scalar(select(now() + CALL_SECONDS))
+    lease_until = None if waits else now() + CALL_SECONDS
+    status = "waiting" if waits else "ready"
+    encode = Unit(job_id=job.id, kind=UnitKind.ENCODE, status=status, lease_until=lease_until)
     before = [Unit(job_id=job.id, kind=kind, status="waiting") for kind in MODELS[settings["model"]].preparations]
     chains = [Unit(job_id=job.id, kind=UnitKind.CHAIN, chain=c, status="waiting") for c in range(n_chains(settings))]
     session.add_all([encode, *before, *chains, Unit(job_id=job.id, kind=UnitKind.CONCLUDE, status="waiting")])
