@@ -22,7 +22,7 @@ from app.processes.supervisor import end_with_parent
 logger = logging.getLogger(__name__)
 
 VARIABLE = "NUMBA_CACHE_DIR"
-PACKAGES = ("sampler",)  # whose kernels are kept: a change of one of their files makes a new version
+PACKAGES = ("baselines", "sampler")  # whose kernels are kept: a change of one of their files makes a new version
 COMPILERS = ("llvmlite", "numba", "numpy")
 MARK, LOCK = "compiled", "lock"
 COMPILE = [sys.executable, "-m", "app.cli", "compile"]

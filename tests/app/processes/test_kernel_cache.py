@@ -28,17 +28,20 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     return Settings(data_folder=tmp_path / "data", reap_seconds=0.05)
 
 
+@pytest.mark.parametrize("package", kernel_cache.PACKAGES)
 def test_each_version_of_the_sampler_has_a_folder_of_its_own_for_its_kernels(
-    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str
 ) -> None:
     """Kernels of another version cannot be read, if a class that they take has moved."""
     present = kernel_cache.kernel_cache(settings)
     assert present.parent == settings.data_folder / "kernels"
 
-    copy = tmp_path / "sampler"
-    shutil.copytree(ROOT / "sampler", copy, ignore=shutil.ignore_patterns("__pycache__"))
-    spec = SimpleNamespace(submodule_search_locations=[str(copy)])
-    monkeypatch.setattr(importlib.util, "find_spec", lambda _: spec)
+    for each in kernel_cache.PACKAGES:
+        shutil.copytree(ROOT / each, tmp_path / each, ignore=shutil.ignore_patterns("__pycache__"))
+    copy = tmp_path / package
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: SimpleNamespace(submodule_search_locations=[str(tmp_path / name)])
+    )
     versions = [kernel_cache.kernel_cache(settings)]
     assert versions == [present]
 
