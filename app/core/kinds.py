@@ -8,13 +8,14 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple
 
-Stage = Literal["encode", "atoms", "calibrate", "sample", "conclude", "power", "done"]
+Stage = Literal["encode", "vectors", "atoms", "calibrate", "sample", "conclude", "power", "done"]
 
 
 class UnitKind(StrEnum):
     """What a unit of work does, in the order in which the kinds of one job follow each other."""
 
     ENCODE = "encode"  # turns documents into token arrays, once for a corpus version and its text options
+    VECTORS = "vectors"  # makes vectors of documents that have none, and finds the axes of all
     ATOMS = "atoms"  # finds the small groups of documents that categories are made of, once for an encoding and a seed
     CALIBRATE = "calibrate"  # learns from the labels what is known and how fine categories are
     CHAIN = "chain"  # draws from the posterior, sweep by sweep; a job has several
@@ -56,7 +57,7 @@ class UnitFacts(NamedTuple):
 class ModelFacts(NamedTuple):
     """What is to be known of a model."""
 
-    preparations: tuple[UnitKind, ...]  # kinds of units between encode and the chains, one unit of each
+    preparations: tuple[UnitKind, ...]  # kinds of units between encode and the chains, see `preparations`
     own_settings: tuple[str, ...]  # settings that no other model has
     chains: int  # by default
     sweeps: int  # by default, of each chain
@@ -71,6 +72,7 @@ class ModelFacts(NamedTuple):
 
 UNIT_KINDS: Mapping[str, UnitFacts] = {
     UnitKind.ENCODE: UnitFacts("encode", is_shared=True),
+    UnitKind.VECTORS: UnitFacts("vectors", is_stepwise=True, is_shared=True),
     UnitKind.ATOMS: UnitFacts("atoms", is_stepwise=True, is_shared=True),
     UnitKind.CALIBRATE: UnitFacts("calibrate", is_stepwise=True, reads=UnitKind.ATOMS),
     UnitKind.CHAIN: UnitFacts("sample", reads=UnitKind.CALIBRATE),
@@ -96,7 +98,7 @@ MODELS: Mapping[str, ModelFacts] = {
     ),
     Model.CALIBRATED: ModelFacts(
         preparations=(UnitKind.ATOMS, UnitKind.CALIBRATE),
-        own_settings=("calibrated",),
+        own_settings=("calibrated", "vectors"),
         chains=4,
         sweeps=100,
         burn_in=0.2,
@@ -128,7 +130,21 @@ MODELS: Mapping[str, ModelFacts] = {
     },
 }
 DEFAULT_MODEL = Model.CALIBRATED
+BROUGHT = ""  # by whom a vector was made: the owner of its document
 TRUE_NUMBER = "true"  # of categories, in a comparison of methods: the number of its gold labels, once it is known
+
+
+def preparations(settings: Mapping[str, Any]) -> tuple[UnitKind, ...]:
+    """The kinds of units between encode and the chains of a job, one unit of each."""
+    of_model = MODELS[settings["model"]].preparations
+    return of_model if vectors_made_by(settings) is None else (UnitKind.VECTORS, *of_model)
+
+
+def vectors_made_by(settings: Mapping[str, Any]) -> str | None:
+    """Whose vectors a job uses: BROUGHT, or the digest of the model that makes them; None if it uses none."""
+    if settings.get("vectors") == "made":
+        return str(settings["embedding_model"])
+    return BROUGHT if settings.get("vectors") == "brought" else None
 
 
 def numbers_of(settings: Mapping[str, Any]) -> list[int]:

@@ -39,7 +39,7 @@ from app.core.errors import (
     JobNotTestable,
     SideRunNotFound,
 )
-from app.core.kinds import MODELS, SIDE_KINDS, SideKind, UnitKind, n_chains
+from app.core.kinds import MODELS, SIDE_KINDS, SideKind, UnitKind, n_chains, preparations
 from app.core.leases import CALL_SECONDS
 from app.core.runs import LIVE, UNFINISHED, Run, change
 from app.core.splits import SPLIT
@@ -85,7 +85,7 @@ def queue(session: Session, job: Job, *, waits: bool = False) -> list[int]:
     lease_until = None if waits else now() + CALL_SECONDS
     status = "waiting" if waits else "ready"
     encode = Unit(job_id=job.id, kind=UnitKind.ENCODE, status=status, lease_until=lease_until)
-    before = [Unit(job_id=job.id, kind=kind, status="waiting") for kind in MODELS[settings["model"]].preparations]
+    before = [Unit(job_id=job.id, kind=kind, status="waiting") for kind in preparations(settings)]
     chains = [Unit(job_id=job.id, kind=UnitKind.CHAIN, chain=c, status="waiting") for c in range(n_chains(settings))]
     session.add_all([encode, *before, *chains, Unit(job_id=job.id, kind=UnitKind.CONCLUDE, status="waiting")])
     session.flush()

@@ -73,6 +73,7 @@ class Corpus(Base):
     # A batch of documents bumps the version in the transaction that inserts them. The row's lock puts
     # batches in order: once version v is visible, so is every document with a version up to v.
     version: Mapped[int] = mapped_column(default=0)
+    vector_length: Mapped[int | None]  # of the vectors that its documents bring; null: none has brought one yet
     created_at: Mapped[float] = mapped_column(default=now())
     deleted_at: Mapped[float | None]  # since then nobody sees it, while its rows are taken out a few at a time
 
@@ -126,6 +127,36 @@ IS_CURRENT = Document.until == FOREVER
 def is_part_of(version: Any) -> ColumnElement[bool]:
     """The condition, in SQL, that a document is part of a version of its corpus."""
     return and_(Document.version <= version, Document.until > version)
+
+
+class DocumentVector(Base):
+    """The vector of a document, from a version of its corpus on until a later row has another one."""
+
+    __tablename__ = "document_vectors"
+
+    document_id: Mapped[int] = parent("documents.id", primary_key=True)
+    made_by: Mapped[str] = mapped_column(String(64), primary_key=True)  # kinds.BROUGHT, or the digest of a model
+    version: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)  # 0: of every version, as made ones are
+    data: Mapped[bytes]  # see app.core.vectors
+
+
+class CategoryDescription(Base):
+    """What a category is about, in a few words: one that need not have a labeled document.
+
+    The versions of its corpus from `version` up to, not including, `until` have it.
+    """
+
+    __tablename__ = "category_descriptions"
+
+    id: Mapped[int] = mapped_column(RowId, primary_key=True)
+    corpus_id: Mapped[str] = parent("corpora.id")
+    version: Mapped[int]
+    until: Mapped[int] = mapped_column(default=FOREVER, server_default=str(FOREVER))
+    name: Mapped[str] = mapped_column(String(MAX_NAME))
+    text: Mapped[str]
+    vector: Mapped[bytes | None]  # as those of documents; brought with it
+
+    __table_args__ = (UniqueConstraint("corpus_id", "name", "until"), Index(None, "corpus_id", "id"))
 
 
 class TextBatch(Base):
@@ -184,6 +215,20 @@ class EncodingPart(Base):
     encoding_id: Mapped[int] = parent("encodings.id", primary_key=True)
     number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)  # from 0, without a gap
     data: Mapped[bytes]  # less than 8 MiB
+
+
+class VectorStep(Base):
+    """What a step of the unit `vectors` has found: the axes of the vectors of an encoding's texts, or some of these.
+
+    Shared by all jobs over the encoding with vectors of the same origin.
+    """
+
+    __tablename__ = "vector_steps"
+
+    encoding_id: Mapped[int] = parent("encodings.id", primary_key=True)
+    made_by: Mapped[str] = mapped_column(String(64), primary_key=True)  # as of document_vectors
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)  # from 0
+    data: Mapped[bytes]
 
 
 # Among the options of an encoding, and of an atom run, that are of one job alone: its id.
@@ -304,7 +349,7 @@ class Unit(Base):
 
     id: Mapped[int] = mapped_column(RowId, primary_key=True)
     job_id: Mapped[str] = parent("jobs.id")
-    kind: Mapped[str] = mapped_column(String(20))  # encode atoms calibrate chain conclude power
+    kind: Mapped[str] = mapped_column(String(20))  # encode vectors atoms calibrate chain conclude power
     side: Mapped[str | None] = mapped_column(String(20))  # the kind of the side run that it belongs to now, if any
     chain: Mapped[int | None]  # of a chain unit
     status: Mapped[str] = mapped_column(String(20))  # waiting ready running done

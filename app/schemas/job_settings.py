@@ -1,6 +1,6 @@
 """What a job is asked to do: its settings, their defaults and limits."""
 
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, computed_field, field_validator, model_validator
 
@@ -53,6 +53,10 @@ ABOUT_KERNELS = (
     "and fast: it moves whole documents. `collapsed` is Algorithm 1 of the paper, token by token; only it supports the "
     "category step "
     f"`as_printed`. Default: {DEFAULT_KERNEL}."
+)
+ABOUT_VECTORS = (
+    "For the calibrated model: whether it uses vectors of documents beside their words. `auto`, the default: those "
+    "that the documents brought; if there are none, those that the service makes, if it has a model. `none`: words."
 )
 
 
@@ -174,6 +178,7 @@ class SettingsIn(RequestBody):
     hyperparameters: HyperparametersIn | None = Field(default=None, description="For lbpl-ntm only.")
     answer: Answer | None = Field(default=None, description=ABOUT_ANSWERS)
     calibrated: CalibratedIn | None = Field(default=None, description="For the calibrated model only.")
+    vectors: Literal["auto", "none"] | None = Field(default=None, description=ABOUT_VECTORS)
     dlda: DldaIn | None = Field(default=None, description="For dlda only.")
     sl: SlIn | None = Field(default=None, description="For sl only.")
     cosc: CoscIn | None = Field(default=None, description="For cosc only.")
@@ -273,6 +278,10 @@ class SettingsOut(SettingsIn):
     default_kernel: ClassVar[Kernel] = "collapsed"  # of a job from before there was a choice
 
     model: ModelName
+    vectors: Literal["brought", "made"] | None = Field(  # type: ignore[assignment]
+        default=None, description="Whose vectors it uses beside the words, if any; see `embedding_model`."
+    )
+    embedding_model: str | None = Field(default=None, description="The digest of the model that makes the vectors.")
     hyperparameters: HyperparametersOut | None = Field(default=None, description="For lbpl-ntm only.")
     split: SplitOut | None = Field(
         default=None, description="Of a job of a comparison of methods: all other labels are hidden from it."
@@ -306,7 +315,7 @@ class JobIn(SettingsIn, JobFacts):
 
     def settings(self) -> dict[str, Any]:
         """The settings that go with the model in full, as a job keeps them."""
-        return self.model_dump(exclude={"corpus_id", "discover", *JobFacts.model_fields}, exclude_none=True)
+        return self.model_dump(exclude={"corpus_id", "discover", "vectors", *JobFacts.model_fields}, exclude_none=True)
 
 
 class ContinuationIn(JobFacts):

@@ -17,6 +17,7 @@ from app.core.tables import (
     Base,
     CalibrationStep,
     CategorizedDay,
+    CategoryDescription,
     Checkpoint,
     ClampedLabel,
     Comparison,
@@ -24,6 +25,7 @@ from app.core.tables import (
     DecidedDocument,
     Decision,
     Document,
+    DocumentVector,
     EncodingPart,
     FrozenModel,
     Job,
@@ -36,6 +38,7 @@ from app.core.tables import (
     TextIndex,
     Topic,
     TreeNode,
+    VectorStep,
 )
 from app.http.main import create_app
 from app.uploads import removal
@@ -66,6 +69,9 @@ def fill(database: Database) -> str:
                 Audit(job_id=job_id, document_id=document_id, category=0, probability=0.1),
                 JobTag(job_id=job_id, number=0, tag="T", folded="t"),
                 CalibrationStep(job_id=job_id, number=0, data=b""),
+                CategoryDescription(corpus_id=CORPUS, version=1, name="none yet", text="what nobody has labeled"),
+                DocumentVector(document_id=document_id, made_by="", version=1, data=b""),
+                VectorStep(encoding_id=job.encoding_id, made_by="", number=0, data=b""),
                 PowerStep(job_id=job_id, number=0, data={}),
                 Decision(job_id=job_id, number=1, kind="pin", body={}),
                 DecidedDocument(job_id=job_id, number=1, document_id=document_id),
