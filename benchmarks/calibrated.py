@@ -38,6 +38,8 @@ from sampler.copies import Texts, find_copies, texts_from
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.hyperparameters import CalibratedHyperparameters
 from sampler.numerics.threads import Threads
+from sampler.vectors import axes_of, no_moments, projected
+from sampler.vectors import with_vectors as moments_with
 
 N_CHAINS, N_SWEEPS, BURN_IN = 4, 100, 20  # a job's defaults
 INTERVAL = (0.05, 0.95)
@@ -74,9 +76,28 @@ def answer_of(done: Run) -> Answer:
     return Answer(found.category, found.n_categories, interval, found.probability)
 
 
-def run(texts: Texts, seed: int, threads: Threads, seconds: dict[str, float], clock: Clock = time.monotonic) -> Run:
+def with_vectors(problem: Problem, seed: int) -> Answer:
+    """The same with the documents' vectors beside their words."""
+    texts = texts_from(problem.corpus, problem.copy_of)
+    with Threads() as threads:
+        return answer_of(run(texts, seed, threads, {}, vectors=vectors_of_texts(problem, texts)))
+
+
+def vectors_of_texts(problem: Problem, texts: Texts) -> Array | None:
+    """float16[T, p]: the vectors of texts as a job prepares them; None if the problem has none."""
+    if problem.vectors is None:
+        return None
+    of_texts = problem.vectors[texts.first]
+    axes = axes_of(moments_with(no_moments(of_texts.shape[1]), of_texts))
+    return projected(of_texts, axes)
+
+
+def run(
+    texts: Texts, seed: int, threads: Threads, seconds: dict[str, float], clock: Clock = time.monotonic,
+    vectors: Array | None = None,
+) -> Run:  # fmt: skip
     """Take all steps of a job but the first; `seconds` gets the time of each kind of unit."""
-    prepared = PreparedCorpus(texts.corpus, HYPERPARAMETERS, seed)
+    prepared = PreparedCorpus(texts.corpus, HYPERPARAMETERS, seed, vectors)
     with timed(seconds, "atoms", clock):
         runs = steps.all_atom_runs(prepared, threads)
     with timed(seconds, "calibrate", clock):

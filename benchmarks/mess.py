@@ -18,6 +18,7 @@ class Document(NamedTuple):
     text: str
     category: str
     is_labeled: bool
+    id: str = ""  # in its data set
 
 
 def n_labels(definition: dict[str, Any], label: str, n_documents: int) -> int:

@@ -36,6 +36,7 @@ class Problem(NamedTuple):
     texts: list[str]  # D, for a method that encodes them in its own way
     names: list[str]  # of the true categories, known ones first: document d is of names[truth[d]]
     copy_of: Array  # int32[D], the document that each is a copy of, or itself
+    vectors: Array | None = None  # float[D, n], if they were asked for
 
     @property
     def scored(self) -> Array:
@@ -59,8 +60,12 @@ def names(folder: Path) -> list[str]:
     return list(json.loads((folder / "problems.json").read_text(encoding="utf-8")))
 
 
-def read(folder: Path, name: str, split: int) -> Problem:
-    """A problem under one random choice of the labeled documents."""
+def read(folder: Path, name: str, split: int, vectors: Path | None = None) -> Problem:
+    """A problem under one random choice of the labeled documents.
+
+    With the vectors in the file NAME.npz of a folder, where the data set of that name has one: its arrays are `ids`,
+    the documents' ids, and `vectors` float[n, length], a row for each id.
+    """
     definition = json.loads((folder / "problems.json").read_text(encoding="utf-8"))[name]
     by_label: dict[str, list[Any]] = {label: [] for label in definition["known"] + definition["new"]}
     with gzip.open(folder / f"{definition['dataset']}.jsonl.gz", "rt", encoding="utf-8") as lines:
@@ -75,10 +80,21 @@ def read(folder: Path, name: str, split: int) -> Problem:
             dice.shuffle(held)
             n_labeled = mess.n_labels(definition, label, len(held))
         texts = [document["text"] if has_text else as_text(document["counts"]) for document in held]
-        documents += [Document(text, label, n < n_labeled) for n, text in enumerate(texts)]
+        ids = [document["id"] for document in held]
+        documents += [Document(text, label, n < n_labeled, ids[n]) for n, text in enumerate(texts)]
     documents = mess.with_mess(documents, definition, dice)
-    texts, categories, is_labeled = (list(column) for column in zip(*documents, strict=True))
-    return pose(name, texts, categories, is_labeled, has_text)
+    texts, categories, is_labeled, ids = (list(column) for column in zip(*documents, strict=True))
+    problem = pose(name, texts, categories, is_labeled, has_text)
+    file = None if vectors is None else vectors / f"{definition['dataset']}.npz"
+    return problem if file is None or not file.exists() else problem._replace(vectors=vectors_of(file, ids))
+
+
+def vectors_of(file: Path, ids: list[str]) -> Array:
+    """float[D, n]: the vectors of documents with these ids. Raises KeyError if one has none."""
+    with np.load(file) as held:
+        place = {id_: row for row, id_ in enumerate(held["ids"].tolist())}
+        found: Array = held["vectors"][[place[id_] for id_ in ids]]
+    return found
 
 
 def pose(name: str, texts: list[str], categories: list[str], is_labeled: list[bool], has_stop_words: bool) -> Problem:

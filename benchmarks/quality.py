@@ -23,12 +23,15 @@ Line = dict[str, Any]
 
 METHODS: dict[str, Method] = {
     "calibrated": calibrated.categorize,
+    "calibrated with vectors": calibrated.with_vectors,
     "k-means (told K)": rivals.k_means,
+    "k-means on vectors (told K)": rivals.k_means_on_vectors,
     "logistic regression + k-means (told K)": rivals.logistic_regression,
     "Bayesian mixture": rivals.bayesian_mixture,
     "lbpl-ntm exact": rivals.lbpl_ntm_exact,
     "lbpl-ntm as printed": rivals.lbpl_ntm_as_printed,
 }
+ON_VECTORS = ("calibrated with vectors", "k-means on vectors (told K)")
 SCORES = ("NMI", "ARI", "F1")
 FIGURES = (*SCORES, "K off by", "K in interval", "ECE", "seconds")
 
@@ -41,6 +44,7 @@ def main() -> None:
     task.add_argument("--summarize", type=Path, nargs="+", metavar="FILE", help="lines that were printed before")
     parser.add_argument("--problems", nargs="+", default=[], metavar="NAME", help="default: all")
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS)
+    parser.add_argument("--vectors", type=Path, help="folder with the documents' vectors, see `problems.read`")
     parser.add_argument("--splits", type=int, default=3, help="random choices of labeled documents")
     parser.add_argument("--seeds", type=int, default=1, help="runs of each method on each split")
     arguments = parser.parse_args()
@@ -48,21 +52,26 @@ def main() -> None:
         print(summary(saved(arguments.summarize)))
         return
     lines = []
-    for line in run(arguments.data, arguments.problems, arguments.methods, arguments.splits, arguments.seeds):
+    for line in run(arguments):
         print(json.dumps(line), flush=True)
         lines.append(line)
     print(f"\n{summary(lines)}")
 
 
-def run(data: Path, wanted: list[str], methods: list[str], n_splits: int, n_seeds: int) -> Iterable[Line]:
-    """One line a run. A problem is read once for all methods; with one seed for each, seed and split are the same."""
-    names = problems.chosen(data, wanted)
-    for method in methods:
+def run(arguments: argparse.Namespace) -> Iterable[Line]:
+    """One line a run. A problem is read once for all methods; with one seed for each, seed and split are the same.
+
+    Methods that work with vectors pass over problems that have none.
+    """
+    names, n_seeds = problems.chosen(arguments.data, arguments.problems), arguments.seeds
+    for method in arguments.methods:
         METHODS[method](problems.small(), 0)  # compiles what it needs, before the clock runs
     for name in names:
-        for split in range(n_splits):
-            problem = problems.read(data, name, split)
-            for method in methods:
+        for split in range(arguments.splits):
+            problem = problems.read(arguments.data, name, split, arguments.vectors)
+            for method in arguments.methods:
+                if method in ON_VECTORS and problem.vectors is None:
+                    continue
                 for seed in range(split * n_seeds, (split + 1) * n_seeds):
                     yield {"split": split, **measure(method, problem, seed)}
 

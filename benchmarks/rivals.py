@@ -50,6 +50,17 @@ def k_means(problem: Problem, seed: int) -> Answer:
     return Answer(category, problem.n_true, None, None)
 
 
+def k_means_on_vectors(problem: Problem, seed: int) -> Answer:
+    """The same on the documents' vectors in place of their words; without vectors, that on words."""
+    if problem.vectors is None:
+        return k_means(problem, seed)
+    corpus, rows = problem.corpus, np.flatnonzero(problem.corpus.lengths)
+    category, points = corpus.labels.astype(np.int64), csr_array(normalize(problem.vectors[rows].astype(np.float64)))
+    rng = np.random.default_rng(seed)
+    category[rows] = best_partition(points, corpus.labels[rows], corpus.n_known, problem.n_new, rng)
+    return Answer(category, problem.n_true, None, None)
+
+
 def logistic_regression(problem: Problem, seed: int) -> Answer:
     """Logistic regression over the known categories; what it is least sure of goes to k-means, told how many are new.
 

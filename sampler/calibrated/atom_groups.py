@@ -6,8 +6,9 @@ N_g, m_g are the counts and documents of the atoms in g, and E is the evidence o
 
     E(N) = logG(beta.) - logG(beta. + N.) + sum_w [ logG(beta_w + N_w) - logG(beta_w) ]
 
-omega = 1 is the ordinary Chinese restaurant process with gamma = 1; more makes fewer and larger groups. Atoms and their
-sizes are given, and a sweep moves each atom by its exact conditional.
+and, under settings with vectors, E(s_g) of `directions` on top. omega = 1 is the ordinary Chinese restaurant process
+with gamma = 1; more makes fewer and larger groups. Atoms and their sizes are given, and a sweep moves each atom by its
+exact conditional.
 """
 
 import math
@@ -18,6 +19,7 @@ import numpy as np
 from numba import njit
 
 from sampler.calibrated.atoms import Atoms
+from sampler.calibrated.directions import evidence, squared_length
 from sampler.corpus import Array
 from sampler.numerics import streams
 from sampler.numerics.threads import Threads, is_raised
@@ -34,6 +36,8 @@ class AtomRows(NamedTuple):
     total: Array  # float64[A], N_a
     size: Array  # float64[A], m_a
     n_words: int  # V
+    sums: Array  # float64[A, p], s_a, of vectors; p is 0 without them
+    kappa: float  # how close to each other the vectors of a group lie
 
     @property
     def word_totals(self) -> Array:
@@ -42,15 +46,16 @@ class AtomRows(NamedTuple):
         return total
 
 
-def atom_rows(atoms: Atoms) -> AtomRows:
-    """The counts of atoms that hold a document, atom after atom."""
+def atom_rows(atoms: Atoms, kappa: float = 0.0) -> AtomRows:
+    """The counts of atoms that hold a document, atom after atom; `kappa` is that of their vectors, if they count."""
     used = np.flatnonzero(atoms.size > 0)
     columns = np.ascontiguousarray(atoms.words[:, used].T)
     atom, word = np.nonzero(columns > LEAST_COUNT)
     counts = columns[atom, word].astype(np.float64)
     offsets = np.searchsorted(atom, np.arange(used.size + 1))
     total = np.bincount(atom, counts, minlength=used.size).astype(np.float64)  # integers if there is no count at all
-    return AtomRows(offsets, word.astype(np.int32), counts, total, atoms.size[used], atoms.words.shape[0])
+    n_words, sums = atoms.words.shape[0], np.ascontiguousarray(atoms.sums[used])
+    return AtomRows(offsets, word.astype(np.int32), counts, total, atoms.size[used], n_words, sums, kappa)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -88,6 +93,7 @@ class Groups(NamedTuple):
     size: Array  # float64[A + 1], documents
     sums: Array  # float64[A + 1, V], counts; like their totals only of groups for which `is_made` is true
     total: Array  # float64[A + 1]
+    places: Array  # float64[A + 1, p], of the atoms' vectors
     is_made: Array  # bool[A + 1]
 
 
@@ -96,7 +102,8 @@ def groups_of(rows: AtomRows, group: Array) -> Groups:
     n_groups = group.size + 1
     size = np.bincount(group, rows.size, minlength=n_groups)
     sums = np.empty((n_groups, rows.n_words))  # takes no memory until it is written
-    return Groups(group, size, sums, np.zeros(n_groups), np.zeros(n_groups, np.bool_))
+    places = np.zeros((n_groups, rows.sums.shape[1]))
+    return Groups(group, size, sums, np.zeros(n_groups), places, np.zeros(n_groups, np.bool_))
 
 
 class Prior(NamedTuple):
@@ -147,10 +154,10 @@ def sample_groups(rows, beta, omega, n_sweeps, key, groups, gains, stop):
     A group's sums are made again, atom after atom, when it has changed: so a gain is the same number whether it was
     known or not. Gives up when the flag `stop` is raised.
     """
-    n_atoms, prior = rows.size.size, Prior(beta, beta.sum(), omega)
+    n_atoms, prior, nowhere = rows.size.size, Prior(beta, beta.sum(), omega), np.zeros((1, rows.sums.shape[1]))
     nothing, alone, weight = np.zeros(beta.size), np.empty(n_atoms), np.empty(n_atoms + 1)
     for a in range(n_atoms):
-        alone[a] = evidence_gain(rows, a, nothing, 0.0, False, prior)
+        alone[a] = evidence_gain(rows, a, nothing, 0.0, False, prior) + direction_gain(rows, a, nowhere, 0, False)
     position = 0
     for _ in range(n_sweeps):
         for a in range(n_atoms):
@@ -177,8 +184,10 @@ def learn_gains(rows, a, groups, gains, prior, stop):
             return
         if not groups.is_made[g]:
             groups.total[g] = add_members(rows, groups.group, g, groups.sums[g])
+            add_places(rows, groups.group, g, groups.places[g])
             groups.is_made[g] = True
-        gains.gain[a, g] = evidence_gain(rows, a, groups.sums[g], groups.total[g], g == own, prior)
+        gain = evidence_gain(rows, a, groups.sums[g], groups.total[g], g == own, prior)
+        gains.gain[a, g] = gain + direction_gain(rows, a, groups.places, g, g == own)
         gains.is_known[a, g] = True
 
 
@@ -252,6 +261,33 @@ def evidence_gain(rows, a, sums, group_total, is_member, prior):
     return gain
 
 
+@njit(cache=True, nogil=True, error_model="numpy")
+def add_places(rows, group, g, sums):
+    """Write the sum float64[p] of the vectors of a group."""
+    sums[:] = 0.0
+    for a in range(group.size):
+        if group[a] == g:
+            for i in range(sums.size):
+                sums[i] += rows.sums[a, i]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def direction_gain(rows, a, places, g, is_member):
+    """E(s_g + s_a) - E(s_g) in nats, with s_g the sum of the group's vectors without the atom; 0 without vectors."""
+    n_axes = rows.sums.shape[1]
+    if n_axes == 0:
+        return 0.0
+    rest = whole = 0.0
+    for i in range(n_axes):
+        own, other = rows.sums[a, i], places[g, i]
+        if is_member:
+            other -= own
+        rest += other * other
+        whole += (other + own) * (other + own)
+    nu = 0.5 * n_axes - 1.0
+    return evidence(whole, rows.kappa, nu) - evidence(rest, rows.kappa, nu)
+
+
 def log_target(rows: AtomRows, group: Array, prior: Array, omega: float, threads: Threads | None = None) -> float:
     """log p(partition) up to a constant: the sum over groups of evidence and omega log Gamma(m_g)."""
     threads = threads or Threads()
@@ -264,7 +300,8 @@ def log_target(rows: AtomRows, group: Array, prior: Array, omega: float, threads
 def sum_log_target(rows, group, prior, omega, stop):
     """See `log_target`; gives up when the flag `stop` is raised."""
     log_p, all_prior = 0.0, prior.sum()
-    sums = np.empty(rows.n_words)
+    sums, n_axes = np.empty(rows.n_words), rows.sums.shape[1]
+    places = np.zeros((1, n_axes))
     for g in range(group.max() + 1):
         if is_raised(stop):
             break
@@ -276,4 +313,7 @@ def sum_log_target(rows, group, prior, omega, stop):
         for w in range(rows.n_words):
             if sums[w] > 0.0:
                 log_p += log_gamma(sums[w] + prior[w]) - log_gamma(prior[w])
+        if n_axes > 0:
+            add_places(rows, group, g, places[0])
+            log_p += evidence(squared_length(places, 0), rows.kappa, 0.5 * n_axes - 1.0)
     return log_p

@@ -111,15 +111,22 @@ def find_atoms(
     side, prepared = calibration.new_side, calibration.prepared
     wanted = list(dict.fromkeys(calibration.settings[s].atoms for s in calibration.kept))
     values = {weighting: prepared.values(weighting) for weighting in {setting.weighting for setting in wanted}}
-    seeds = seed_side(side, corpus.n_known, hyperparameters, address, threads)
+    seeds = {
+        by_vectors: seed_side(side, corpus.n_known, hyperparameters, address, threads, by_vectors)
+        for by_vectors in {setting.has_vectors for setting in wanted}
+    }
     found = {}
     for setting in wanted:
-        own, counts = settle_side(side, seeds, setting, hyperparameters.n_atom_sweeps, address, threads)
-        rows = atom_rows(counts)
+        own_seeds, directed = seeds[setting.has_vectors], prepared.directions(setting)
+        own, counts = settle_side(side, own_seeds, setting, hyperparameters.n_atom_sweeps, address, threads)
+        rows = atom_rows(counts, directed.kappa)
         everywhere = in_all_words(counts, side.words, prepared.bags.n_words)
         totals = everywhere.words.sum(axis=1, dtype=np.float64)
         prior = word_prior(totals, setting.smoothing, setting.has_background)
-        atom = likeliest_atoms(prepared.bags, values[setting.weighting], everywhere, prior, threads).astype(np.int64)
+        found_everywhere = likeliest_atoms(
+            prepared.bags, values[setting.weighting], everywhere, prior, threads, directed
+        )  # fmt: skip
+        atom = found_everywhere.astype(np.int64)
         atom[side.documents] = own
         side_prior = word_prior(rows.word_totals, setting.smoothing, setting.has_background)
         found[setting] = GroupedAtoms(atom, rows, side_prior)

@@ -28,7 +28,7 @@ def dump(state: CalibratedState) -> bytes:
         "n_draws": state.tally.n_draws,
         "digest": state.digest,
         "setting": state.setting,
-        "atoms": list(state.atoms),
+        "atoms": [setting if setting.has_vectors else setting[:3] for setting in state.atoms],
         "groups": list(state.groups),
     }
     lengths = np.array([member.size for member in state.members], np.int64)
@@ -58,7 +58,7 @@ def load(
     try:
         state = restored_state(calibration, facts, arrays, threads or Threads())
         check_state(corpus, calibration, state)
-    except (KeyError, IndexError, ValueError) as error:
+    except (KeyError, IndexError, ValueError, TypeError) as error:
         raise CheckpointError(f"the checkpoint does not fit: {error!r}") from error
     return state
 
@@ -69,12 +69,14 @@ def restored_state(
     """The state of these facts and arrays; the atoms' counts are counted again."""
     side = calibration.new_side
     atoms = {}
-    for i, (weighting, has_background, smoothing) in enumerate(facts["atoms"]):
-        setting = AtomSetting(weighting, has_background, smoothing)
+    for i, told in enumerate(facts["atoms"]):
+        setting = AtomSetting(*told)
+        directed = side.directions(setting)
         atom = arrays[f"atom_{i}"].astype(np.int64)
         own = atom[side.documents].astype(np.int32)
         values = side.values[setting.weighting]
-        rows = atom_rows(count_atoms(side.bags, values, own, int(own.max(initial=0)) + 1, threads))
+        counts = count_atoms(side.bags, values, own, int(own.max(initial=0)) + 1, threads, directed)
+        rows = atom_rows(counts, directed.kappa)
         prior = word_prior(rows.word_totals, setting.smoothing, setting.has_background)
         atoms[setting] = GroupedAtoms(atom, rows, prior)
     return CalibratedState(

@@ -62,7 +62,8 @@ def conclude_chains(
     pooled = pooling.pool_answers(corpus, chains, threads)
     rates = calibration.learned.rates
     refined = refine_with_draws(
-        bags, corpus.labels, pooled.consensus, pooled.shares, rates, hyperparameters, seed, threads
+        bags, corpus.labels, pooled.consensus, pooled.shares, rates, hyperparameters, seed, threads,
+        calibration.columns,
     )  # fmt: skip
     refined, joined = join_starved(refined, corpus.labels, n_known)
     refined = among_unlabeled(refined, corpus.labels, rates, threads)

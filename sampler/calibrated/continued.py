@@ -23,7 +23,15 @@ from sampler.calibrated.granularity import Scores
 from sampler.calibrated.prepared import PreparedCorpus
 from sampler.calibrated.settings import AtomSetting, all_settings
 from sampler.calibrated.sides import NEW_SIDE, REGROUPINGS, Address, Side, n_seeds
-from sampler.calibrated.steps import Arrays, Calibration, atom_run, calibration_step, learned_in, read_calibration
+from sampler.calibrated.steps import (
+    Arrays,
+    Calibration,
+    atom_run,
+    calibration_step,
+    learned_in,
+    read_calibration,
+    used_vectors,
+)
 from sampler.carried import ABSENT, Carried, seed_from
 from sampler.corpus import Array, Corpus, fingerprint
 from sampler.hyperparameters import CalibratedHyperparameters
@@ -123,8 +131,8 @@ def read_steps(prepared: PreparedCorpus, done: list[Arrays], threads: Threads | 
         return read_calibration(prepared, done, threads)
     learned, settled = learned_in(done), done[1]
     scores = Scores(*(settled[name] for name in Scores._fields))
-    side = prepared.side(NEW_SIDE, learned)
-    return Calibration(prepared, learned, side, all_settings(prepared.hyperparameters), settled["new_powers"], scores)
+    side, settings = prepared.side(NEW_SIDE, learned), all_settings(prepared.hyperparameters, used_vectors(done))
+    return Calibration(prepared, learned, side, settings, settled["new_powers"], scores)
 
 
 def continue_chain(
@@ -198,7 +206,7 @@ def seed_arrivals(
     n_of_side = n_seeds(side.documents.size, calibration.prepared.corpus.n_known, hyperparameters)
     n_atoms = max(min(int(share * n_of_side), arrivals.size // 3), 1)
     bags = select(side.bags, arrivals)[0]
-    return seed_atoms(bags, tf_idf(bags), n_atoms, streams.stream(*address, 0, Step.ATOM_SEEDS), threads)
+    return seed_atoms(bags.rows(tf_idf(bags)), n_atoms, streams.stream(*address, 0, Step.ATOM_SEEDS), threads)
 
 
 def settle_arrivals(
@@ -218,7 +226,7 @@ def settle_arrivals(
         return held, own
     values = side.values[setting.weighting]
     prior = word_prior(word_totals(side.bags, values), setting.smoothing, setting.has_background)
-    settling = begin_settling(side.bags, values, own, prior, threads)
+    settling = begin_settling(side.bags, values, own, prior, threads, side.directions(setting))
     sweep_atoms(settling, comes, range(n_sweeps), address, threads)
     sweep_atoms(settling, np.arange(own.size), range(n_sweeps, n_sweeps + SWEEPS_OF_ALL), address, threads)
     left, number = np.unique(settling.atom, return_inverse=True)
@@ -235,8 +243,9 @@ def atoms_of_all(
     effective counts under each weighting.
     """
     side, bags = calibration.new_side, calibration.prepared.bags
-    of_side = count_atoms(side.bags, side.values[setting.weighting], own, int(own.max()) + 1, threads)
-    rows = atom_rows(of_side)
+    directed = side.directions(setting)
+    of_side = count_atoms(side.bags, side.values[setting.weighting], own, int(own.max()) + 1, threads, directed)
+    rows = atom_rows(of_side, directed.kappa)
     number = np.full(max(int(before.max()), int(held.max(initial=0))) + 2, ABSENT)  # ABSENT takes the last
     number[held] = np.arange(held.size)
     atom = number[before]
@@ -247,7 +256,8 @@ def atoms_of_all(
         totals = everywhere.words.sum(axis=1, dtype=np.float64)
         prior = word_prior(totals, setting.smoothing, setting.has_background)
         some, entries = select(bags, wanting)
-        atom[wanting] = likeliest_atoms(some, values[setting.weighting][entries], everywhere, prior, threads)
+        of_some = calibration.prepared.directions(setting).of(wanting)
+        atom[wanting] = likeliest_atoms(some, values[setting.weighting][entries], everywhere, prior, threads, of_some)
     atom[atom == ABSENT] = 0
     return GroupedAtoms(atom, rows, word_prior(rows.word_totals, setting.smoothing, setting.has_background))
 

@@ -49,11 +49,12 @@ class Scores(NamedTuple):
 
 def score_settings(
     known: list[Array], labels: Array, n_known: int, new: list[Array], hyperparameters: CalibratedHyperparameters,
-    threads: Threads | None = None,
+    threads: Threads | None = None, has_vectors: bool = False,
 ) -> Scores:  # fmt: skip
     """Score all settings by their groups int[S, n] from each start: of labeled documents, and of the new side."""
     threads = threads or Threads()
-    power = np.array([setting.power for setting in all_settings(hyperparameters)])
+    settings = all_settings(hyperparameters, has_vectors)
+    power = np.array([setting.power for setting in settings])
     can_tell = n_known > 1 and labels.size > 0  # one category alone is given back best by never parting anything
     given_back, stability = np.zeros(power.size), np.zeros(power.size)
     for s in range(power.size):

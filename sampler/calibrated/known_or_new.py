@@ -9,16 +9,28 @@ where k is the known category that x is most likely of. The left side can be lea
 documents, by a cross-fitted regression on their words and on the atoms that they are in, made monotone and calibrated
 by isotonic regression on the documents themselves. A category's rate is the labeled share of the documents that are
 surely of it, shrunk to the common one as far as the rates differ by no more than chance lets them.
+
+Vectors are further columns of the regressions. How long they are beside the words, which are 1 long, the labels say:
+a longer one is taken if it foretells them better by more than chance lets it.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import isotonic_regression
 
 from sampler.calibrated.bags import TOO_SHORT, Rows, WordBags, brevity, tf_idf
+from sampler.calibrated.directions import NO_COLUMNS, Columns
 from sampler.calibrated.logistic_loss import predict
-from sampler.calibrated.logistic_regression import RegressionTask, cross_fit, fit, folds, no_weights, with_indicators
+from sampler.calibrated.logistic_regression import (
+    RegressionTask,
+    cross_fit,
+    fit,
+    folds,
+    no_weights,
+    with_indicators,
+)
 from sampler.corpus import UNLABELED, Array
 from sampler.hyperparameters import CalibratedHyperparameters
 from sampler.numerics.streams import Step, chosen
@@ -31,6 +43,9 @@ RATE_ERROR = 0.1  # part of a rate by which that of one category errs whatever i
 RATE_PRIOR = 2.0  # documents
 LEAST_SUM = 1e-12
 MOST_SURE = 0.9999  # no document is more surely known than this
+SCALES = (0.0, 0.5, 1.0)  # of vectors, beside the words
+ENOUGH_JUDGED = 2_000  # documents, by which a scale is chosen
+MARGIN = 2.0  # standard errors, by which a longer scale has to be better
 
 
 class Propensity(NamedTuple):
@@ -40,13 +55,14 @@ class Propensity(NamedTuple):
     rates: Array  # float64[n_known], pi_k
     known: Array  # float32[D], P(known | x, unlabeled); 1 for labeled documents
     category: Array  # int32[D], the most likely known category; the label of labeled ones
+    scales: Array = np.zeros(2)  # float64[2], of the vectors where known or new is told, and where categories are
 
 
 def propensity(
     bags: WordBags, labels: Array, n_known: int, atoms: list[Array], hyperparameters: CalibratedHyperparameters,
-    seed: int, threads: Threads,
+    seed: int, threads: Threads, places: Array | None = None,
 ) -> Propensity:  # fmt: skip
-    """Learn the propensities of D documents from their words and their atoms, some arrays int[D]."""
+    """Learn the propensities of D documents from their words, their atoms, some arrays int[D], and their vectors."""
     is_labeled, counts = labels != UNLABELED, ~bags.is_empty
     if n_known == 0 or not (is_labeled & counts).any():
         nothing = np.zeros(labels.size, np.float32)
@@ -60,19 +76,88 @@ def propensity(
     counts &= is_labeled | (shorter >= TOO_SHORT)  # short ones would look new for want of short labeled ones
     trained = trained_on(is_labeled, ~counts, hyperparameters.sample_size, seed)
     target = np.where(is_labeled, labels, n_known)
-    weights = no_weights(rows, n_known + 1, hyperparameters.n_folds)
     which_label = RegressionTask(target, n_known + 1, trained, hyperparameters.known_penalty, 0.0)
-    unlabeled = cross_fit(rows, which_label, fold, weights, threads)[:, n_known].astype(np.float64)
     which_category = RegressionTask(
         labels, n_known, trained & is_labeled, hyperparameters.category_penalty, hyperparameters.balance
     )
-    category = np.where(is_labeled, labels, among_known(rows, which_category, threads))
+    columns, of_categories = chosen_columns(rows, places, which_label, which_category, fold, threads)
+    told_by = columns.beside(rows)
+    weights = no_weights(told_by, n_known + 1, hyperparameters.n_folds)
+    found = cross_fit(told_by, which_label, fold, weights, threads)
+    unlabeled = found[:, n_known].astype(np.float64)
+    category = np.where(is_labeled, labels, among_known(of_categories.beside(rows), which_category, threads))
     rate, rates = labeling_rates(1.0 - unlabeled, is_labeled, counts, category, n_known)
     own_rate = rates[category]
     known = known_chances((1.0 - unlabeled) / own_rate, is_labeled, counts, own_rate)
     known = np.minimum(known, MOST_SURE)
     known = known * (1.0 - own_rate) / (1.0 - known * own_rate)
-    return Propensity(rate, rates, np.where(is_labeled, 1.0, known).astype(np.float32), category.astype(np.int32))
+    return Propensity(
+        rate,
+        rates,
+        np.where(is_labeled, 1.0, known).astype(np.float32),
+        category.astype(np.int32),
+        np.array([columns.scale, of_categories.scale]),
+    )
+
+
+def chosen_columns(
+    rows: Rows, places: Array | None, which_label: RegressionTask, which_category: RegressionTask, fold: Array,
+    threads: Threads,
+) -> tuple[Columns, Columns]:  # fmt: skip
+    """The vectors at the scale that foretells best whether documents bear a label, and at the one for which it is."""
+    if places is None or places.shape[1] == 0:
+        return NO_COLUMNS, NO_COLUMNS
+    unlabeled = which_label.n_targets - 1
+    bears = which_label.target != unlabeled
+    scale = best_scale(
+        rows, places, which_label, lambda p, d: loss_of_bearing(p[:, unlabeled], bears[d]), fold, threads
+    )
+    of_categories = scale
+    if which_category.n_targets > 1:
+        labels = which_category.target
+        of_categories = best_scale(
+            rows, places, which_category, lambda p, d: loss_of_label(p, labels[d]), fold, threads
+        )
+    return Columns(places, scale), Columns(places, of_categories)
+
+
+def best_scale(
+    rows: Rows, places: Array, task: RegressionTask, loss: Callable[[Array, Array], Array], fold: Array,
+    threads: Threads,
+) -> float:  # fmt: skip
+    """The scale under which regressions foretell best what they did not learn from; a larger one has to be better.
+
+    `loss` takes probabilities float[n, T] of documents int64[n] and says how far each is from the truth, float64[n]. No
+    more folds are tried than ENOUGH_JUDGED documents need.
+    """
+    n_folds = int(fold.max()) + 1
+    n_tried = min(-(-ENOUGH_JUDGED * n_folds // max(int(np.count_nonzero(task.trained)), 1)), n_folds)
+    judged = np.flatnonzero(task.trained & (fold < n_tried))
+    best, least = 0.0, np.empty(0)
+    for scale in SCALES:
+        with_vectors = Columns(places, scale).beside(rows)
+        weights = no_weights(with_vectors, task.n_targets, n_tried)
+        own = loss(cross_fit(with_vectors, task, fold, weights, threads)[judged].astype(np.float64), judged)
+        if least.size == 0 or is_surely_less(own, least):
+            best, least = scale, own
+    return best
+
+
+def is_surely_less(losses: Array, others: Array) -> bool:
+    """Whether losses float64[n] are less than others of the same documents, by MARGIN standard errors of their mean."""
+    gain = others - losses
+    return bool(gain.mean() > MARGIN * gain.std() / np.sqrt(gain.size))
+
+
+def loss_of_bearing(unlabeled: Array, bears: Array) -> Array:
+    """float64[n]: how unlikely it was that n documents bear a label, or do not; the latter had these probabilities."""
+    unlabeled = np.clip(unlabeled, LEAST_SUM, 1.0 - LEAST_SUM)
+    return np.asarray(-np.log(np.where(bears, 1.0 - unlabeled, unlabeled)))
+
+
+def loss_of_label(probability: Array, labels: Array) -> Array:
+    """float64[n]: how unlikely the label of each of n documents was."""
+    return np.asarray(-np.log(np.maximum(probability[np.arange(labels.size), labels], LEAST_SUM)))
 
 
 def among_known(rows: Rows, which_category: RegressionTask, threads: Threads) -> Array:

@@ -15,7 +15,6 @@ import numpy as np
 
 from sampler.calibrated.granularity import n_that_count
 from sampler.calibrated.known_or_new import Propensity
-from sampler.calibrated.settings import VARIANTS
 from sampler.corpus import Array
 from sampler.hyperparameters import CalibratedHyperparameters
 from sampler.numerics.threads import Threads
@@ -43,8 +42,8 @@ def match_powers(
     `new` has the groups of each start, under every variant and smoothing at each of the new side's powers. Documents
     bool[D] that have a word count.
     """
-    n_atom_settings = len(VARIANTS) * len(hyperparameters.smoothings)
     powers, wanted = np.array(new_side_powers(hyperparameters)), np.array(sorted(hyperparameters.powers))
+    n_atom_settings = len(new[0]) // powers.size
     first_rows = np.arange(n_atom_settings) * powers.size
     same = (first_rows[:, None] + np.arange(wanted.size)).ravel()
     smaller = log_of_how_much_smaller([groups[same] for groups in new], learned, has_words, n_known, threads)

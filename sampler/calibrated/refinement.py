@@ -16,6 +16,7 @@ from scipy.sparse import csr_array
 from sampler.answers.consensus import Consensus, index_categories
 from sampler.answers.others import MATTERS, N_OTHERS, no_others
 from sampler.calibrated.bags import TOO_SHORT, WordBags, brevity, tf_idf
+from sampler.calibrated.directions import NO_COLUMNS, Columns
 from sampler.calibrated.logistic_regression import RegressionTask, cross_fit, folds, no_weights
 from sampler.corpus import NO_CATEGORY, UNLABELED, Array
 from sampler.hyperparameters import CalibratedHyperparameters
@@ -30,10 +31,10 @@ DOCUMENTS_AT_ONCE = 16_384
 
 
 class Fits(NamedTuple):
-    """Cross-fitted regressions on the rows `tf_idf`."""
+    """Cross-fitted regressions on the rows `tf_idf`, and vectors beside them if they count."""
 
     fold: Array  # int64[D], that the fit of each document left out
-    weights: Array  # float32[folds, V + 1, K'], see `logistic_regression.no_weights`
+    weights: Array  # float32[folds, V + 1, K'], or V + p + 1, see `logistic_regression.no_weights`
 
 
 class Refined(NamedTuple):
@@ -47,12 +48,12 @@ class Refined(NamedTuple):
 
 def refine(
     bags: WordBags, labels: Array, category: Array, n_categories: int, hyperparameters: CalibratedHyperparameters,
-    seed: int, threads: Threads, division: int = 1,
+    seed: int, threads: Threads, division: int = 1, more: Columns = NO_COLUMNS,
 ) -> Refined:  # fmt: skip
     """Refine the categories int[D] of a partition; labeled documents keep their labels. The folds go by `division`."""
     if n_categories == 0:  # no label, and no document with a word
         return Refined(np.full(labels.size, NO_CATEGORY, np.int32), np.zeros((labels.size, 0), np.float32), 1.0, None)
-    rows = bags.rows(tf_idf(bags))
+    rows = more.beside(bags.rows(tf_idf(bags)))
     is_labeled, has_words = labels != UNLABELED, ~bags.is_empty
     trained = learned_from(bags, labels, hyperparameters.sample_size, seed)
     probability = np.zeros((labels.size, n_categories), np.float32)
@@ -110,17 +111,17 @@ def cooled(probability: Array, temperature: float) -> Array:
 
 def refine_with_draws(
     bags: WordBags, labels: Array, agreed: Consensus, shares: csr_array, rates: Array,
-    hyperparameters: CalibratedHyperparameters, seed: int, threads: Threads,
+    hyperparameters: CalibratedHyperparameters, seed: int, threads: Threads, more: Columns = NO_COLUMNS,
 ) -> Refined:  # fmt: skip
     """Refine what chains agreed on by regressions and the chains' draws together, see `with_draws`.
 
     Regressions learn once more from the categories that both find, with other folds, as if that were the partition.
     """
     n_categories = agreed.n_categories
-    refined = refine(bags, labels, agreed.category, n_categories, hyperparameters, seed, threads)
+    refined = refine(bags, labels, agreed.category, n_categories, hyperparameters, seed, threads, more=more)
     found = among_unlabeled(with_draws(refined, shares, labels, threads), labels, rates, threads)
     once = replace(hyperparameters, n_refinements=0)
-    refined = refine(bags, labels, found.category, n_categories, once, seed, threads, division=2)
+    refined = refine(bags, labels, found.category, n_categories, once, seed, threads, division=2, more=more)
     return with_draws(refined, shares, labels, threads)
 
 

@@ -20,8 +20,9 @@ from sampler.calibrated.bags import (
     word_prior,
     word_totals,
 )
+from sampler.calibrated.directions import Directions, as_rows, directions
 from sampler.calibrated.known_or_new import Propensity
-from sampler.calibrated.settings import AtomSetting, Variant
+from sampler.calibrated.settings import AtomSetting, Variant, atom_setting
 from sampler.corpus import UNLABELED, Array
 from sampler.hyperparameters import CalibratedHyperparameters
 from sampler.numerics import streams
@@ -43,15 +44,20 @@ class Side(NamedTuple):
     bags: WordBags
     words: Array  # int64[V'], the words that they use, of the corpus
     values: tuple[Array, ...]  # float32[E'], effective counts under each weighting, those that they have in the corpus
+    places: Array  # float32[n, p], their vectors
+
+    def directions(self, setting: AtomSetting) -> Directions:
+        """What a setting knows of the vectors."""
+        return directions(self.places, setting.has_vectors, setting.smoothing)
 
 
 def side_of(
-    number: int, bags: WordBags, of_corpus: Array, learned: Propensity, hyperparameters: CalibratedHyperparameters,
-    seed: int,
+    number: int, bags: WordBags, of_corpus: Array, places: Array, learned: Propensity,
+    hyperparameters: CalibratedHyperparameters, seed: int,
 ) -> Side:  # fmt: skip
     """The known or the new side, or a sample: labeled documents and those more likely known than new, or the others.
 
-    `of_corpus` are the inverse frequencies float64[V].
+    `of_corpus` are the inverse frequencies float64[V], `places` the vectors of all documents.
     """
     is_known = learned.known >= 0.5
     documents = np.flatnonzero((is_known if number == KNOWN_SIDE else ~is_known) & ~bags.is_empty)
@@ -60,7 +66,7 @@ def side_of(
     values = tuple(
         effective_counts(chosen, w, hyperparameters.effective_length, of_corpus) for w in range(WEIGHTINGS)
     )  # fmt: skip
-    return Side(sample, *squeeze(chosen), values)
+    return Side(sample, *squeeze(chosen), values, places[sample])
 
 
 def labeled_of(side: Side, labels: Array) -> Array:
@@ -75,14 +81,24 @@ def n_seeds(n_documents: int, n_known: int, hyperparameters: CalibratedHyperpara
 
 
 def seed_side(
-    side: Side, n_known: int, hyperparameters: CalibratedHyperparameters, address: Address, threads: Threads
-) -> Array:
-    """int32[n]: the atoms that k-means gives to the documents of a side, which every setting starts from."""
+    side: Side, n_known: int, hyperparameters: CalibratedHyperparameters, address: Address, threads: Threads,
+    by_vectors: bool = False,
+) -> Array:  # fmt: skip
+    """int32[n]: the atoms that k-means gives to the documents of a side, which every setting starts from.
+
+    Those with vectors start from k-means over these; documents without one are in further atoms, by their words.
+    """
     if side.documents.size == 0:
         return np.zeros(0, np.int32)
     n_atoms = n_seeds(side.documents.size, n_known, hyperparameters)
     key = streams.stream(*address, 0, Step.ATOM_SEEDS)
-    return seed_atoms(side.bags, tf_idf(side.bags), n_atoms, key, threads)
+    rows, has_vector = side.bags.rows(tf_idf(side.bags)), side.places.any(axis=1)
+    if not by_vectors or not has_vector.any():
+        return seed_atoms(rows, n_atoms, key, threads)
+    seeds = seed_atoms(as_rows(side.places), n_atoms, key, threads)
+    if has_vector.all():
+        return seeds
+    return np.where(has_vector, seeds, n_atoms + seed_atoms(rows, n_atoms, key, threads)).astype(np.int32)
 
 
 def settle_side(
@@ -91,8 +107,9 @@ def settle_side(
     """The atoms int32[n] of a side's documents, and their counts."""
     values = side.values[setting.weighting]
     prior = word_prior(word_totals(side.bags, values), setting.smoothing, setting.has_background)
-    atom = settle_atoms(side.bags, values, seeds, prior, n_sweeps, address, threads)
-    return atom, count_atoms(side.bags, values, atom, int(atom.max(initial=0)) + 1, threads)
+    directed = side.directions(setting)
+    atom = settle_atoms(side.bags, values, seeds, prior, n_sweeps, address, threads, directed)
+    return atom, count_atoms(side.bags, values, atom, int(atom.max(initial=0)) + 1, threads, directed)
 
 
 def group_side(
@@ -107,9 +124,9 @@ def group_side(
         return np.zeros((len(hyperparameters.smoothings) * len(powers), 0), np.uint16)
     atoms, pairs = [], []
     for smoothing in hyperparameters.smoothings:
-        setting = AtomSetting(*variant, smoothing)
+        setting = atom_setting(variant, smoothing)
         atom, counts = settle_side(side, seeds, setting, hyperparameters.n_atom_sweeps, address, threads)
-        rows = atom_rows(counts)
+        rows = atom_rows(counts, side.directions(setting).kappa)
         atoms.append(atom)
         pairs.append((rows, word_prior(rows.word_totals, smoothing, variant.has_background)))
     groups = group_all(pairs, powers, address, threads)

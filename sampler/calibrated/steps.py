@@ -12,12 +12,13 @@ import numpy as np
 
 from sampler.calibrated.atoms import count_atoms, likeliest_atoms, settle_atoms
 from sampler.calibrated.bags import WEIGHTINGS
+from sampler.calibrated.directions import Columns
 from sampler.calibrated.granularity import Scores, score_settings
 from sampler.calibrated.known_or_new import Propensity, propensity
 from sampler.calibrated.labeled_groups import blended, company, groupings, weight_of_groups
 from sampler.calibrated.new_side_powers import match_powers, new_side_powers
 from sampler.calibrated.prepared import PreparedCorpus
-from sampler.calibrated.settings import VARIANTS, Setting, all_settings
+from sampler.calibrated.settings import Setting, all_settings, variants
 from sampler.calibrated.sides import BOTH_SIDES, KNOWN_SIDE, NEW_SIDE, Side, group_side, labeled_of
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.hyperparameters import CalibratedHyperparameters
@@ -58,9 +59,9 @@ def atom_run(prepared: PreparedCorpus, number: int, threads: Threads) -> Arrays:
     return {"atoms": np.array(found).astype(np.uint16)}
 
 
-def n_calibration_steps(hyperparameters: CalibratedHyperparameters) -> int:
+def n_calibration_steps(hyperparameters: CalibratedHyperparameters, has_vectors: bool = False) -> int:
     """Steps of the unit `calibrate`: known or new, then each start, side and variant."""
-    return 1 + hyperparameters.n_starts * len(BOTH_SIDES) * len(VARIANTS)
+    return 1 + hyperparameters.n_starts * len(BOTH_SIDES) * len(variants(has_vectors))
 
 
 def calibration_step(
@@ -70,14 +71,17 @@ def calibration_step(
     corpus, hyperparameters, seed = prepared.corpus, prepared.hyperparameters, prepared.seed
     if number == 0:
         learned = learn(prepared, [atom for run in runs for atom in run["atoms"]], threads)
-        return {name: np.asarray(value) for name, value in learned._asdict().items()}
-    start, which = divmod(number - 1, len(BOTH_SIDES) * len(VARIANTS))
-    side_number, variant = divmod(which, len(VARIANTS))
+        told = {name: np.asarray(value) for name, value in learned._asdict().items()}
+        return told if prepared.has_vectors else {name: told[name] for name in told if name != "scales"}
+    all_variants = variants(prepared.has_vectors)
+    start, which = divmod(number - 1, len(BOTH_SIDES) * len(all_variants))
+    side_number, place = divmod(which, len(all_variants))
+    variant = all_variants[place]
     learned, address = learned_in(done), (seed, FIRST_RUN + start)
     side = prepared.side(side_number, learned)
-    seeds = prepared.side_seeds(side_number, learned, address, threads)
+    seeds = prepared.side_seeds(side_number, learned, address, threads, variant.has_vectors)
     powers = sorted(hyperparameters.powers) if side_number == KNOWN_SIDE else new_side_powers(hyperparameters)
-    groups = group_side(side, seeds, VARIANTS[variant], powers, hyperparameters, address, threads)
+    groups = group_side(side, seeds, variant, powers, hyperparameters, address, threads)
     if side_number == KNOWN_SIDE:  # the others are there to be grouped with
         groups = groups[:, labeled_of(side, corpus.labels)]
     return {"groups": groups}
@@ -86,7 +90,9 @@ def calibration_step(
 def learn(prepared: PreparedCorpus, atoms: list[Array], threads: Threads) -> Propensity:
     """Known or new, by a regression, and by groups as far as labels are few."""
     corpus, hyperparameters, bags = prepared.corpus, prepared.hyperparameters, prepared.bags
-    learned = propensity(bags, corpus.labels, corpus.n_known, atoms, hyperparameters, prepared.seed, threads)
+    learned = propensity(
+        bags, corpus.labels, corpus.n_known, atoms, hyperparameters, prepared.seed, threads, prepared.places
+    )  # fmt: skip
     n_atoms = max((int(atom.max(initial=0)) + 1 for atom in atoms), default=0)
     weight = weight_of_groups(corpus.labels, corpus.n_known, n_atoms)
     if weight == 0.0 or np.isnan(learned.rate):
@@ -109,15 +115,20 @@ def all_atom_runs(prepared: PreparedCorpus, threads: Threads) -> list[Arrays]:
 def all_steps(prepared: PreparedCorpus, runs: list[Arrays], threads: Threads) -> list[Arrays]:
     """The results of all steps of `calibrate`, for whoever keeps none of them."""
     done: list[Arrays] = []
-    for number in range(n_calibration_steps(prepared.hyperparameters)):
+    for number in range(n_calibration_steps(prepared.hyperparameters, prepared.has_vectors)):
         done.append(calibration_step(prepared, runs, done, number, threads))
     return done
 
 
 def learned_in(done: list[Arrays]) -> Propensity:
     """The result of the first step."""
-    rate, *rest = (done[0][name] for name in Propensity._fields)
+    rate, *rest = (done[0][name] for name in Propensity._fields if name in done[0])
     return Propensity(float(rate), *rest)
+
+
+def used_vectors(done: list[Arrays]) -> bool:
+    """Whether the first step knew vectors."""
+    return "scales" in done[0]
 
 
 class Calibration(NamedTuple):
@@ -131,6 +142,11 @@ class Calibration(NamedTuple):
     scores: Scores
 
     @property
+    def columns(self) -> Columns:
+        """The vectors as the regressions on categories see them."""
+        return Columns(self.prepared.places, float(self.learned.scales[1]))
+
+    @property
     def kept(self) -> Array:
         """int64[...]: the settings that have a weight."""
         return np.flatnonzero(self.scores.weight > 0)
@@ -139,21 +155,22 @@ class Calibration(NamedTuple):
 def read_calibration(prepared: PreparedCorpus, done: list[Arrays], threads: Threads | None = None) -> Calibration:
     """Read the calibration from the results of all steps. Without threads nothing interrupts it."""
     corpus, hyperparameters, learned = prepared.corpus, prepared.hyperparameters, learned_in(done)
-    threads = threads or Threads()
+    threads, has_vectors = threads or Threads(), used_vectors(done)
+    n_variants = len(variants(has_vectors))
     known_side, new_side = (prepared.side(number, learned) for number in BOTH_SIDES)
     groups: dict[int, list[Array]] = {KNOWN_SIDE: [], NEW_SIDE: []}
-    for first in range(1, len(done), len(VARIANTS)):
-        side = (first - 1) // len(VARIANTS) % len(BOTH_SIDES)
-        groups[side].append(np.concatenate([step["groups"] for step in done[first : first + len(VARIANTS)]]))
+    for first in range(1, len(done), n_variants):
+        side = (first - 1) // n_variants % len(BOTH_SIDES)
+        groups[side].append(np.concatenate([step["groups"] for step in done[first : first + n_variants]]))
     labels = corpus.labels[known_side.documents[labeled_of(known_side, corpus.labels)]]
     row, new_powers = match_powers(
         groups[NEW_SIDE], learned, ~prepared.bags.is_empty, corpus.n_known, hyperparameters, threads
     )
     scores = score_settings(
         groups[KNOWN_SIDE], labels, corpus.n_known, [of_start[row] for of_start in groups[NEW_SIDE]], hyperparameters,
-        threads,
+        threads, has_vectors,
     )  # fmt: skip
-    return Calibration(prepared, learned, new_side, all_settings(hyperparameters), new_powers, scores)
+    return Calibration(prepared, learned, new_side, all_settings(hyperparameters, has_vectors), new_powers, scores)
 
 
 def calibrate(prepared: PreparedCorpus, threads: Threads | None = None) -> Calibration:

@@ -16,6 +16,7 @@ from sampler.calibrated.bags import (
     word_prior,
     word_totals,
 )
+from sampler.calibrated.directions import Directions, evidence
 from sampler.corpus import UNLABELED, Array
 from sampler.numerics import streams
 from sampler.numerics.streams import Step
@@ -95,7 +96,9 @@ def even(bags: WordBags) -> Array:
     return np.full(bags.n_words, BETA)
 
 
-def conditional(bags: WordBags, values: Array, atom: Array, d: int, n_atoms: int, prior: Array) -> Array:
+def conditional(
+    bags: WordBags, values: Array, atom: Array, d: int, n_atoms: int, prior: Array, directed: Directions
+) -> Array:
     """float64[A]: p(atom of document d | all others), from counts without the document."""
     rows, others = dense(bags, values), np.arange(bags.n_documents) != d
     log_p = np.full(n_atoms, -np.inf)
@@ -105,12 +108,25 @@ def conditional(bags: WordBags, values: Array, atom: Array, d: int, n_atoms: int
             words = rows[members].sum(axis=0)
             chance = np.log(prior + words) - np.log(prior.sum() + words.sum())
             log_p[a] = (rows[d] * chance).sum() + np.log(max(members.sum(), 1))
+            log_p[a] += direction_gain(directed, members, d)
     return np.asarray(scipy.special.softmax(log_p))
 
 
-@pytest.mark.parametrize(("weighting", "has_background"), [(0, False), (1, False), (0, True)])
+def direction_gain(directed: Directions, members: Array, d: int) -> float:
+    """E(s + x) - E(s) of a document, by the definition; 0 without vectors."""
+    places, nu = directed.places.astype(np.float64), directed.places.shape[1] / 2 - 1
+    if not places.shape[1]:
+        return 0.0
+    before, after = places[members].sum(axis=0), places[members].sum(axis=0) + places[d]
+    return evidence(after @ after, directed.kappa, nu) - evidence(before @ before, directed.kappa, nu)
+
+
+@pytest.mark.parametrize(
+    ("weighting", "has_background", "n_axes"),
+    [(0, False, 0), (1, False, 0), (0, True, 0), (0, False, 4), (1, False, 8)],
+)
 def test_documents_choose_their_atoms_by_their_conditionals(
-    weighting: int, has_background: bool, monkeypatch: pytest.MonkeyPatch
+    weighting: int, has_background: bool, n_axes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With all in one batch, a sweep moves each document given where all others begin.
 
@@ -127,12 +143,16 @@ def test_documents_choose_their_atoms_by_their_conditionals(
     if has_background:
         prior = word_prior(np.arange(bags.n_words) % 3 + 1.0, 1.0, True)
     start = np.array([0, 0, 1, 1, 2, 2, 3, 3, 0, 1, 2, 3, 3, 4], np.int32)
+    places = rng.standard_normal((14, n_axes)).astype(np.float32)
+    places[9] = 0.0  # it has no vector
+    lengths = np.sqrt((places**2).sum(axis=1, keepdims=True))
+    directed = Directions(np.divide(places, lengths, out=np.zeros_like(places), where=lengths > 0), 0.5)
     visits = np.zeros((14, n_atoms))
     with Threads() as threads:
         for draw in range(n_draws):
-            visits[np.arange(14), settle_atoms(bags, values, start, prior, 1, (draw, 1), threads)] += 1
+            visits[np.arange(14), settle_atoms(bags, values, start, prior, 1, (draw, 1), threads, directed)] += 1
     for d in range(14):
-        chances = conditional(bags, values, start, d, n_atoms, prior)
+        chances = conditional(bags, values, start, d, n_atoms, prior, directed)
         if d < 8:
             assert chances[start[d]] > 1 - 1e-9 and visits[d, start[d]] == n_draws
             continue
@@ -145,7 +165,7 @@ def test_documents_choose_their_atoms_by_their_conditionals(
 def found_by(bags: WordBags, threads: Threads, n_atoms: int, seed: int = 5, n_sweeps: int = 4) -> Array:
     """int32[D]: the atoms of seeds and some sweeps."""
     key = streams.stream(seed, 0, 0, Step.ATOM_SEEDS)
-    seeds = seed_atoms(bags, tf_idf(bags), n_atoms, key, threads)
+    seeds = seed_atoms(bags.rows(tf_idf(bags)), n_atoms, key, threads)
     return settle_atoms(bags, effective_counts(bags, 0, 10.0), seeds, even(bags), n_sweeps, (seed, 1), threads)
 
 
@@ -204,7 +224,7 @@ def test_seeds_part_documents_of_different_words_and_keep_equal_ones_together() 
     bags = word_bags(posed([[2 * k, 2 * k, 2 * k + 1] for k in kinds], [UNLABELED] * kinds.size, 0))
     with Threads() as threads:
         for seed in range(10):
-            atom = seed_atoms(bags, tf_idf(bags), 6, streams.stream(seed, 0, 0, Step.ATOM_SEEDS), threads)
+            atom = seed_atoms(bags.rows(tf_idf(bags)), 6, streams.stream(seed, 0, 0, Step.ATOM_SEEDS), threads)
             assert len(set(zip(atom.tolist(), kinds.tolist(), strict=True))) == 6 == np.unique(atom).size
 
 

@@ -15,13 +15,13 @@ from sampler.calibrated.granularity import (
     score_settings,
     starts_agreement,
 )
-from sampler.calibrated.settings import VARIANTS, all_settings
+from sampler.calibrated.settings import OF_WORDS, all_settings
 from sampler.corpus import Array
 from sampler.hyperparameters import CalibratedHyperparameters
 from sampler.numerics.threads import Threads
 from tests.sampler.calibrated_harness import QUICK, calibrate, easy
 
-N_SETTINGS = len(VARIANTS) * len(QUICK.smoothings) * len(QUICK.powers)
+N_SETTINGS = len(OF_WORDS) * len(QUICK.smoothings) * len(QUICK.powers)
 
 
 def balanced_table(seed: int) -> tuple[Array, Array]:
@@ -106,7 +106,7 @@ def test_the_prior_decides_where_nothing_else_does(n_known: int, power_center: f
     scores = score_settings(constant(labels), labels, n_known, constant(np.arange(8) % 3), hyperparameters)
     kept = [all_settings(hyperparameters)[s] for s in np.flatnonzero(scores.weight)]
     assert {k.power for k in kept} == {expected}
-    assert {(k[:2], k.smoothing) for k in kept} == {(variant, beta) for variant in VARIANTS for beta in (0.4, 0.8)}
+    assert {(k[:2], k.smoothing) for k in kept} == {(variant[:2], beta) for variant in OF_WORDS for beta in (0.4, 0.8)}
     np.testing.assert_array_equal(scores.given_back, scores.given_back[0])
     np.testing.assert_array_equal(scores.stability, 1.0)
     assert_weights_are_shares(scores, hyperparameters)

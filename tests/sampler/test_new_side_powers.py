@@ -9,13 +9,13 @@ from sampler.calibrated import new_side_powers
 from sampler.calibrated.chain import start
 from sampler.calibrated.known_or_new import Propensity
 from sampler.calibrated.new_side_powers import LOWER_BY, SIZE_WEIGHT, TOLERANCE, match_powers
-from sampler.calibrated.settings import VARIANTS, all_settings
+from sampler.calibrated.settings import OF_WORDS, all_settings
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.numerics.threads import Threads
 from tests.sampler.calibrated_harness import N_OWN_WORDS, QUICK, SEED, calibrate, posed, swept
 
 POWERS = [0.0, 1.0, 2.0, *(0.0 - less for less in LOWER_BY)]  # of the new side, where the known side has QUICK's
-N_ATOM_SETTINGS = len(VARIANTS) * len(QUICK.smoothings)
+N_ATOM_SETTINGS = len(OF_WORDS) * len(QUICK.smoothings)
 N_NEW = 240
 
 

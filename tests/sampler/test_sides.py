@@ -7,7 +7,7 @@ import numpy as np
 from sampler.calibrated.bags import WEIGHTINGS, effective_counts, word_bags
 from sampler.calibrated.known_or_new import Propensity
 from sampler.calibrated.prepared import PreparedCorpus
-from sampler.calibrated.settings import VARIANTS, all_settings
+from sampler.calibrated.settings import OF_WORDS, all_settings
 from sampler.calibrated.sides import BOTH_SIDES, KNOWN_SIDE, NEW_SIDE, group_side, labeled_of, n_seeds, seed_side
 from sampler.corpus import UNLABELED
 from sampler.numerics.threads import Threads
@@ -43,16 +43,16 @@ def test_settings_stand_in_the_order_of_the_groups_that_they_made() -> None:
     with Threads() as threads:
         side = calibrate(four_categories().corpus, threads)[2].new_side
         seeds = seed_side(side, 2, QUICK, (3, 1), threads)
-        for variant in VARIANTS:
+        for variant in OF_WORDS:
             groups = group_side(side, seeds, variant, sorted(unsorted.powers), unsorted, (3, 1), threads)
-            own = [s for s in all_settings(unsorted) if (s.weighting, s.has_background) == variant]
+            own = [s for s in all_settings(unsorted) if s[:2] == variant[:2]]
             assert groups.shape == (len(own), side.documents.size)
             for setting, found in zip(own, groups, strict=True):
                 if setting.power == 0.0:
                     alone = replace(QUICK, smoothings=(setting.smoothing,))
                     expected = group_side(side, seeds, variant, [0.0], alone, (3, 1), threads)
                     np.testing.assert_array_equal(found, expected[0])
-    n_settings = len(VARIANTS) * len(QUICK.smoothings) * len(QUICK.powers)
+    n_settings = len(OF_WORDS) * len(QUICK.smoothings) * len(QUICK.powers)
     assert len(all_settings(unsorted)) == n_settings and all_settings(unsorted) == all_settings(QUICK)
 
 
@@ -63,7 +63,7 @@ def test_powers_that_follow_a_higher_one_begin_with_all_atoms_apart() -> None:
         side = calibrate(four_categories().corpus, threads)[2].new_side
         seeds = seed_side(side, 2, QUICK, (3, 1), threads)
         together, *alone = (
-            group_side(side, seeds, VARIANTS[0], powers, one_smoothing, (3, 1), threads)
+            group_side(side, seeds, OF_WORDS[0], powers, one_smoothing, (3, 1), threads)
             for powers in ([0.0, 2.0, -1.0, 0.5], [0.0, 2.0], [-1.0, 0.5])
         )
     np.testing.assert_array_equal(together, np.concatenate(alone))
@@ -75,6 +75,6 @@ def test_a_side_without_documents_has_groups_of_nothing() -> None:
     side = prepared.side(NEW_SIDE, learned)
     with Threads() as threads:
         seeds = prepared.side_seeds(NEW_SIDE, learned, (1, 1), threads)
-        groups = group_side(side, seeds, VARIANTS[0], list(QUICK.powers), QUICK, (1, 1), threads)
+        groups = group_side(side, seeds, OF_WORDS[0], list(QUICK.powers), QUICK, (1, 1), threads)
     assert side.documents.size == 0 == seeds.size
     assert groups.shape == (len(QUICK.smoothings) * len(QUICK.powers), 0)
