@@ -10,7 +10,7 @@ from itertools import islice
 from tempfile import SpooledTemporaryFile
 from typing import Any, BinaryIO, NamedTuple, cast
 
-from sqlalchemy import insert, literal, select, update
+from sqlalchemy import func, insert, literal, select, update
 from sqlalchemy.orm import Session
 
 from app.core.db import Database
@@ -189,8 +189,8 @@ def remove_all(database: Database, corpus_id: str) -> Put:
         mine = (Document.corpus_id == corpus_id, IS_CURRENT, has_vector(FOREVER))
         columns = (Document.id, literal(BROUGHT), literal(version), literal(b""))
         names = ("document_id", "made_by", "version", "data")
-        gone = insert(DocumentVector).from_select(names, select(*columns).where(*mine))
-        n_removed = session.connection().execute(gone).rowcount
+        n_removed = session.scalar(select(func.count()).where(*mine)) or 0
+        session.connection().execute(insert(DocumentVector).from_select(names, select(*columns).where(*mine)))
         forget = update(Corpus).where(Corpus.id == corpus_id).values(vector_length=None)
         session.execute(forget.execution_options(synchronize_session=False))
         if n_removed:

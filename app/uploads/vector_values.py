@@ -15,7 +15,7 @@ NUMBERS = frozenset((float, int))
 def could_be_vector(value: object) -> bool:
     """Whether a value may be a vector, perhaps a bad one, rather than a field that happens to be called so."""
     if isinstance(value, str):
-        return not value.strip() or value.lstrip().startswith("[")
+        return value.strip() in ("", "null") or value.lstrip().startswith("[")
     return value is None or (isinstance(value, list) and not any(isinstance(item, str) for item in value))
 
 
@@ -32,10 +32,10 @@ def vector_bytes(value: object) -> bytes | None:
         return None
     if not isinstance(value, list):
         raise BadRow("`vector` is not a list of numbers")
-    check_length(len(value))
     if not set(map(type, value)) <= NUMBERS:
         place = next(n for n, item in enumerate(value, 1) if type(item) not in NUMBERS)
         raise BadRow(f"{kind_of(value[place - 1])} at place {place} of `vector`; {ADVICE}")
+    check_length(len(value))
     try:
         numbers = np.array(value, np.float64)
     except OverflowError:

@@ -34,6 +34,7 @@ def test_an_upload_counts_what_it_accepts_and_says_how_it_was_read(client: TestC
         "labeled": 1,
         "unlabeled": 2,
         "empty": 1,
+        "vectors": 0,
         "copies": 0,
         "rejected": 0,
         "errors": [],
