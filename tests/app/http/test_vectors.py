@@ -42,7 +42,7 @@ def at(database: Database, corpus: str, version: int = FOREVER) -> dict[str, lis
     """The vectors of a version of a corpus by key, as rows have them; documents without one are left out."""
     mine = (Document.corpus_id == corpus[-36:], is_part_of(version if version < FOREVER else FOREVER - 1))
     with database.readers.begin() as session:
-        keys = {id_: key for id_, key in session.execute(select(Document.id, Document.key).where(*mine))}
+        keys = {row.id: row.key for row in session.execute(select(Document.id, Document.key).where(*mine))}
         found = brought_vectors(session, list(keys), version)
     return {keys[id_]: stored(data) for id_, (_, data) in found.items() if data}
 
@@ -185,7 +185,7 @@ def made_vectors(database: Database, corpus: str) -> dict[str, bytes]:
     of_document = (Document.id == DocumentVector.document_id, Document.until == FOREVER)
     query = select(Document.key, DocumentVector.data).where(*of_document, DocumentVector.made_by == "f" * 64)
     with database.readers.begin() as session:
-        return {key: data for key, data in session.execute(query.where(Document.corpus_id == corpus[-36:]))}
+        return {row.key: row.data for row in session.execute(query.where(Document.corpus_id == corpus[-36:]))}
 
 
 def test_rows_of_one_upload_that_correct_each_other_keep_the_vector(client: TestClient, database: Database) -> None:

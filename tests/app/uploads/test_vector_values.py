@@ -197,6 +197,6 @@ def test_a_file_of_vectors_needs_both_columns_and_no_other_is_read() -> None:
     assert vectors(lines({"key": "a", "vector": GIVEN, "text": [], "label": {}})) == {1: STORED}
     assert vectors(csv(("key", "vector", "text"), ("a", "[0.5, -1, 2, 0.25]", "x"))) == {2: STORED}
     for data in (lines({"key": "a", "embedding": GIVEN}), lines({"id": "a", "vector": GIVEN})):
-        with pytest.raises(Exception, match="there is no column `(vector|key)`"):
+        with pytest.raises(Exception, match=r"there is no column `(vector|key)`"):
             vectors(data)
     assert vectors(lines({"id": "a", "embedding": GIVEN}), key="id", vector="embedding") == {1: STORED}
