@@ -17,6 +17,7 @@ from app.core.tables import FOREVER, Corpus, Document, DocumentVector, is_part_o
 from app.core.vectors import to_bytes
 from app.uploads import store, vector_uploads
 from app.uploads.rows import Row
+from tests.app import rows
 from tests.app.uploads.sending import lines, new_corpus, send
 
 A, B, C = [1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]
@@ -115,12 +116,12 @@ def test_of_two_uploads_at_once_the_first_that_stores_a_vector_says_how_long_all
     corpus = new_corpus(client)
     late = store.Store(database, corpus[-36:])
     late.look()
-    rows = [
+    given = [
         Row(1, "a", "a", None, vector=to_bytes(A * 2)),
         Row(2, "b", "b", None, vector=to_bytes(B)),
         Row(3, "c", "c", None),
     ]
-    batch = late.named(store.Batch(rows))
+    batch = late.named(store.Batch(given))
     assert [line for line, _ in batch.bad_lines] == [2], "beside the first one, which nobody has stored"
     send(client, corpus, lines({"key": "d", "text": "d", "vector": A}))
     written = late.write(batch)
@@ -249,8 +250,13 @@ def test_documents_that_are_there_are_given_vectors_as_one_version(
     client: TestClient, database: Database, corpus: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(vector_uploads, "AT_ONCE", 1)
-    rows = ({"key": "a", "vector": C}, {"key": "b", "vector": None}, {"key": "c", "vector": A}, {"key": 7, "vector": A})
-    told = put(client, corpus, *rows)
+    given = (
+        {"key": "a", "vector": C},
+        {"key": "b", "vector": None},
+        {"key": "c", "vector": A},
+        {"key": 7, "vector": A},
+    )
+    told = put(client, corpus, *given)
     assert told.status_code == 200, told.text
     assert told.json() == {
         "changed": 2,
@@ -265,7 +271,7 @@ def test_documents_that_are_there_are_given_vectors_as_one_version(
     assert at(database, corpus) == {"a": unit(C), "c": A}
     assert at(database, corpus, 1) == {"a": A, "b": B}
     assert has_vector(client, corpus) == {"a": True, "b": False, "c": True}
-    again = put(client, corpus, *rows[:3]).json()
+    again = put(client, corpus, *given[:3]).json()
     assert (again["changed"], again["removed"], again["unchanged"], again["version"]) == (0, 0, 3, 2)
     assert client.get(f"{corpus}/documents/a").json()["version"] == 1, "the document itself is as it was"
 
@@ -273,21 +279,21 @@ def test_documents_that_are_there_are_given_vectors_as_one_version(
 def test_of_vectors_nothing_is_stored_if_one_cannot_be_used_and_that_is_wanted(
     client: TestClient, database: Database, corpus: str
 ) -> None:
-    rows = ({"key": "c", "vector": A}, {"key": "none", "vector": A}, {"vector": A}, {"key": "b", "vector": [1, 2]})
-    refused = put(client, corpus, *rows, on_error="abort")
+    given = ({"key": "c", "vector": A}, {"key": "none", "vector": A}, {"vector": A}, {"key": "b", "vector": [1, 2]})
+    refused = put(client, corpus, *given, on_error="abort")
     assert (refused.status_code, refused.json()["type"]) == (422, "urn:newfound:problem:upload-aborted")
     assert [error["where"] for error in refused.json()["errors"]] == ["line 2", "line 3", "line 4"]
     assert at(database, corpus) == {"a": A, "b": B}
     assert client.get(corpus).json()["version"] == 1
-    told = put(client, corpus, *rows).json()
+    told = put(client, corpus, *given).json()
     assert (told["changed"], [error["line"] for error in told["errors"]]) == (1, [2, 3, 4])
 
 
 def test_a_key_that_comes_again_with_another_vector_is_refused(
     client: TestClient, database: Database, corpus: str
 ) -> None:
-    rows = ({"key": "c", "vector": A}, {"key": "c", "vector": A}, {"key": "c", "vector": B})
-    told = put(client, corpus, *rows).json()
+    given = ({"key": "c", "vector": A}, {"key": "c", "vector": A}, {"key": "c", "vector": B})
+    told = put(client, corpus, *given).json()
     assert (told["changed"], told["unchanged"], told["errors"][0]["line"]) == (1, 1, 3)
     assert at(database, corpus)["c"] == A
 
@@ -367,17 +373,40 @@ def test_a_job_uses_vectors_if_its_version_has_any_and_nobody_says_that_it_shoul
     assert client.post("/v1/jobs", json=given).json()["settings"]["vectors"] is None
 
 
-def test_a_job_with_vectors_is_followed_listed_and_forecast(client: TestClient, corpus: str) -> None:
+def test_a_job_with_vectors_is_followed_listed_and_forecast(
+    client: TestClient, database: Database, corpus: str
+) -> None:
     given = {"corpus_id": corpus[-36:], "text": {"min_document_frequency": 1}}
     told = client.post("/v1/jobs", json=given).json()
     assert client.get(told["links"]["self"]).json()["progress"]["fraction"] == 0.0
     assert [job["id"] for job in client.get("/v1/jobs").json()["jobs"]] == [told["id"]]
+    kinds = ("encode", "vectors", "atoms", "calibrate", "chain", "conclude")
+    assert tuple(dict.fromkeys(unit.kind for kind in kinds for unit in rows.units(database, told["id"], kind))) == kinds
+    [encode] = rows.units(database, told["id"], "encode")
+    [following] = rows.run(database, encode.id)
+    progress = client.get(told["links"]["self"]).json()["progress"]
+    assert (progress["stage"], progress["steps_done"]) == ("vectors", 0)
+    assert following == rows.units(database, told["id"], "vectors")[0].id
+    assert rows.run(database, following) == [rows.units(database, told["id"], "atoms")[0].id]
+    assert client.get(told["links"]["self"]).json()["progress"]["stage"] == "atoms"
+
+
+def test_a_job_that_continues_another_one_uses_vectors_as_that_one_did(
+    client: TestClient, database: Database, corpus: str
+) -> None:
+    given = {"corpus_id": corpus[-36:], "text": {"min_document_frequency": 1}}
+    for vectors, used in (("auto", "brought"), ("none", None)):
+        job = client.post("/v1/jobs", json={**given, "vectors": vectors}).json()
+        rows.end(database, job["id"])
+        continued = client.post(f"{job['links']['self']}/continue", json={})
+        assert continued.status_code == 202, continued.text
+        assert continued.json()["settings"]["vectors"] == used
 
 
 def test_the_methods_of_a_comparison_use_vectors_as_jobs_do(client: TestClient) -> None:
     corpus = new_corpus(client)
-    rows = [{"text": f"galaxy {n}", "label": "xyz"[n % 3], "vector": A} for n in range(12)]
-    send(client, corpus, lines(*rows))
+    documents = [{"text": f"galaxy {n}", "label": "xyz"[n % 3], "vector": A} for n in range(12)]
+    send(client, corpus, lines(*documents))
     methods = [{"model": "calibrated"}, {"model": "calibrated", "vectors": "none"}, {"model": "lbpl-ntm"}]
     given = {"corpus_id": corpus[-36:], "methods": methods, "splits": 1}
     given["methods"] = [{**method, "text": {"min_document_frequency": 1}} for method in methods]
