@@ -3,7 +3,7 @@
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from newfound_client.errors import JobNotSucceeded, NoAnswer, Refused
 from newfound_client.files import LINE_FORMATS, TABLE_FORMATS, Target, format_of, write
 from newfound_client.review import Review
 from newfound_client.tables import beside_frame
-from newfound_client.uploads import of_file, prepared
+from newfound_client.uploads import of_file, prepared, vectors_of
 
 PATIENCE = 120.0  # seconds for which a job is followed while the service does not answer, as when it is restarted
 NOT_FOUND = 404
@@ -53,6 +53,21 @@ class Client(Review, Comparisons):
         sent = prepared(source)
         path = f"/v1/corpora/{corpus_id}/documents"
         answer: Json = self.connection.request("POST", path, options, sent.body, sent.headers)
+        return answer
+
+    def put_vectors(self, corpus_id: str, keys: Any, vectors: Iterable[Any] | None = None, **options: Any) -> Json:
+        """Give documents that are in a corpus vectors: lists or rows of an array, None for none; or a path, as `keys`.
+
+        Options are those of docs/uploads.md: key, vector, on_error ...
+        """
+        sent = of_file(Path(keys)) if vectors is None else vectors_of(keys, vectors)
+        path = f"/v1/corpora/{corpus_id}/vectors"
+        answer: Json = self.connection.request("PUT", path, options, sent.body, sent.headers)
+        return answer
+
+    def delete_vectors(self, corpus_id: str) -> Json:
+        """Take away the vectors that the documents of a corpus have brought."""
+        answer: Json = self.call("DELETE", f"/v1/corpora/{corpus_id}/vectors")
         return answer
 
     def submit(

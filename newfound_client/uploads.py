@@ -36,9 +36,20 @@ def prepared(source: Any) -> Sent:
 
 
 def lines_of(rows: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
-    """Rows as NDJSON; what JSON does not know, such as a date, is written as text."""
+    """Rows as NDJSON; an array of NumPy is a list, and what else JSON does not know, such as a date, a text."""
     for row in rows:
-        yield json.dumps(row, default=str).encode() + b"\n"
+        yield json.dumps(row, default=plain).encode() + b"\n"
+
+
+def plain(value: Any) -> Any:
+    """What JSON has in the place of a value that it does not know."""
+    return value.tolist() if getattr(value, "ndim", 0) else str(value)
+
+
+def vectors_of(keys: Iterable[str], vectors: Iterable[Any]) -> Sent:
+    """The upload of vectors of documents; while it is sent it raises ValueError if there are not as many of both."""
+    lines = lines_of({"key": key, "vector": vector} for key, vector in zip(keys, vectors, strict=True))
+    return Sent(lines, {"Content-Type": NDJSON})
 
 
 def of_file(path: Path) -> Sent:

@@ -88,6 +88,7 @@ def add_reading(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--text", action="append", metavar="COLUMN", help="column of the text; several are joined")
     group.add_argument("--label", metavar="COLUMN", help="column of the label; '' for none")
     group.add_argument("--key", metavar="COLUMN", help="column of the key; '' for none")
+    group.add_argument("--vector", metavar="COLUMN", help="column of vectors, which are lists of numbers; '' for none")
     group.add_argument(
         "--unlabeled", action="append", metavar="VALUE", help="value of the label's column that means no label"
     )

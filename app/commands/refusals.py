@@ -10,7 +10,7 @@ from typing import Any
 from app.commands import CommandFailed
 from newfound_client import Refused
 
-READING = ("format", "text", "key", "charset", "delimiter", "header", "sheet")  # options for all files
+READING = ("format", "text", "key", "vector", "charset", "delimiter", "header", "sheet")  # options for all files
 LABELS = ("label", "unlabeled")
 MOST_ROWS = 5  # that could not be used, which are shown
 PARAMETER = re.compile(rf"\b({'|'.join((*READING, *LABELS))})=")  # as the service speaks of options

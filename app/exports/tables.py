@@ -32,5 +32,5 @@ class Table:
 
     @property
     def upload_query(self) -> str:
-        """The same as a query."""
-        return urlencode(self.upload)
+        """The same as a query. No export has vectors: a field that is called so is none."""
+        return urlencode([*self.upload, ("vector", "")])

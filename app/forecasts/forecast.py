@@ -8,7 +8,7 @@ A forecast may be wrong by a factor of two: what a job has shown of itself corre
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from app.core.kinds import Model, UnitKind
+from app.core.kinds import Model, UnitKind, vectors_made_by
 from app.forecasts.baselines import COSTS, baseline
 from app.forecasts.sizes import OVERHEAD, REFERENCE, Forecast, Sizes, Work, corpus_bytes, encode
 from sampler.hyperparameters import CalibratedHyperparameters, Hyperparameters
@@ -19,6 +19,8 @@ TOPIC_SWEEPS = 100  # of the topics of an answer
 POWER_SWEEPS = 20  # of the chain of a power test
 START_TOKENS = 300_000  # a chain of lbpl-ntm starts from a sample
 FAR = 1e6  # entries of a table that no cache holds
+VECTOR_PIECE = 65_536  # texts whose vectors are projected in one step
+VECTOR_BYTES = 256  # of a text's projected vector, of 64 numbers
 
 # The shares of start and parts that are left in a job that goes on from another, see docs/review.md.
 CONTINUED: Mapping[str, tuple[float, float]] = {
@@ -144,7 +146,17 @@ def calibrated(sizes: Sizes, settings: Mapping[str, Any]) -> Forecast:
         ),
         UnitKind.POWER: Work(OVERHEAD, test, sizes.n_known),
     }
-    return Forecast(works, settings["chains"], corpus_bytes(sizes) + calibrated_bytes(sizes, constants, n_chain_atoms))
+    peak_bytes = corpus_bytes(sizes) + calibrated_bytes(sizes, constants, n_chain_atoms)
+    if vectors_made_by(settings) is not None:
+        works[UnitKind.VECTORS] = vectors(sizes)
+        peak_bytes += VECTOR_BYTES * sizes.n_documents
+    return Forecast(works, settings["chains"], peak_bytes)
+
+
+def vectors(sizes: Sizes) -> Work:
+    """Brought vectors, of about 384 numbers, read for their axes in the first step, then again to be projected."""
+    n_parts = 1 + -(-sizes.n_documents // VECTOR_PIECE)
+    return Work(OVERHEAD, 6e-5 * sizes.n_documents / n_parts, n_parts)
 
 
 def atom_run(sizes: Sizes, part: Part) -> float:

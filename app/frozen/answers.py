@@ -16,7 +16,7 @@ from app.frozen.documents import Answered, answered, told
 from app.frozen.drift import NOTHING, DayCounts, counted
 from app.frozen.models import Categorizer
 from app.uploads.formats.reading import Reading
-from app.uploads.rows import BadLine, Row
+from app.uploads.rows import BadLine, BadRow, Row
 
 AT_ONCE = 200  # documents
 MOST_IN_JSON = 10_000  # documents of an answer that is one value
@@ -53,14 +53,31 @@ class Asked:
     has_mark: bool = False  # a byte order mark before a table
     counts: DayCounts = NOTHING  # documents that were answered so far
     errors: list[BadLine] = field(default_factory=list)
+    n_ignored: int = 0  # vectors of documents, which the model knows nothing of
 
     def lots(self) -> Iterator[list[Answered | BadLine]]:
         """The rows in order, a few at a time: documents with their answers, and lines that cannot be used."""
         rows = self.reading.rows()
         while some := list(islice(rows, AT_ONCE)):
-            lot = [answered(self.model, row) if isinstance(row, Row) else row for row in some]
+            lot = [self.answered(row) if isinstance(row, Row) else row for row in some]
             self.counts = self.counts.plus(counted([each for each in lot if isinstance(each, Answered)]))
             yield lot
+
+    def answered(self, row: Row) -> Answered | BadLine:
+        """A row with its answer, or why it cannot be used."""
+        self.n_ignored += bool(row.vector) and self.model.vector_length is None
+        try:
+            return answered(self.model, row)
+        except BadRow as error:
+            return BadLine(row.line, str(error))
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a reader should know of the file and its answers."""
+        if not self.n_ignored:
+            return self.reading.warnings
+        vectors = "1 vector was" if self.n_ignored == 1 else f"{self.n_ignored} vectors were"
+        return [*self.reading.warnings, f"{vectors} ignored: the model has learned from words alone"]
 
     def told(self, found: Answered) -> dict[str, Any]:
         """A document as `NewDocumentOut` has it."""

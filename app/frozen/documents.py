@@ -3,9 +3,14 @@
 import json
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from app.core.certainty import Thresholds, category_probability
+from app.core.vectors import from_bytes
 from app.frozen.models import Categorizer
-from app.uploads.rows import Row
+from app.uploads.rows import BadRow, Row
+from app.uploads.vector_values import numbers_in
+from sampler.corpus import Array
 from sampler.frozen.answering import FrozenAnswer, answer, evidence, tf_idf
 from sampler.text import Reading
 
@@ -23,10 +28,24 @@ class Answered(NamedTuple):
 
 
 def answered(model: Categorizer, row: Row) -> Answered:
-    """A row with its answer."""
+    """A row with its answer. Raises BadRow."""
     read = read_text(model, row.text, row.is_counts)
+    vector_of(model, row)  # one of another length is refused
     found = answer(model.arrays, model.n_known, read.words, read.counts, read.mark)
     return Answered(row, found, read.n_unknown, read.n_words)
+
+
+def vector_of(model: Categorizer, row: Row) -> Array | None:
+    """float64[n], the vector of a row; None if it has none, or if the model knows none. Raises BadRow."""
+    if not row.vector or model.vector_length is None:
+        return None
+    found: Array = from_bytes(row.vector).astype(np.float64)
+    if found.size != model.vector_length:
+        raise BadRow(
+            f"`vector` has {numbers_in(found.size)}, but the model learned from vectors of {model.vector_length}: it "
+            "must come from where those came from"
+        )
+    return found
 
 
 def read_text(model: Categorizer, text: str, is_counts: bool) -> Reading:

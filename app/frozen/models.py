@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from app.core.errors import ModelDamaged, ModelNotFound, NoModel
 from app.core.tables import MAX_NAME, FrozenModel, Job, ModelPart, is_visible_job
+from app.core.vectors import LONGEST, SHORTEST
 from sampler.frozen.model import FrozenModel as Arrays
 from sampler.frozen.model import ModelError, load
 from sampler.text import Reader, TextFacts, TextOptions
@@ -31,6 +32,7 @@ class Categorizer(NamedTuple):
     reader: Reader
     categories: list[CategoryName]
     job: str  # that it is of
+    vector_length: int | None  # of the vectors that it learned from; None: it knows none
 
     @property
     def n_known(self) -> int:
@@ -84,11 +86,12 @@ def opened(data: bytes) -> Categorizer:
         categories = [CategoryName(*read_category(each)) for each in file.facts["categories"]]
         reader = Reader(file.vocabulary, options, facts)
         reader.read("Any text at all, to see that its options go together.")
+        vector_length = read_length(file.facts.get("vector_length"))
     except (KeyError, TypeError, ValueError, AttributeError, ImportError, RecursionError) as error:
         raise ModelError(f"what it says of its texts or categories cannot be used: {error}") from error
     if [category.known for category in categories] != sorted((c.known for c in categories), reverse=True):
         raise ModelError("its known categories do not come first")
-    return Categorizer(file.model, reader, categories, job)
+    return Categorizer(file.model, reader, categories, job, vector_length)
 
 
 def read_facts(told: dict[str, Any] | None) -> tuple[str | None, tuple[str, ...], str | None]:
@@ -96,6 +99,15 @@ def read_facts(told: dict[str, Any] | None) -> tuple[str | None, tuple[str, ...]
     told = told or {}
     language, stemming = (None if told.get(name) is None else checked_text(told[name]) for name in TEXT_CHOICES)
     return language, tuple(map(checked_text, told.get("stop_words") or ())), stemming
+
+
+def read_length(told: Any) -> int | None:
+    """The length of vectors, as JSON has it. Raises TypeError, ValueError."""
+    if told is not None and (isinstance(told, bool) or not isinstance(told, int)):
+        raise TypeError("the length of vectors is not a whole number")
+    if told is not None and not SHORTEST <= told <= LONGEST:
+        raise ValueError(f"vectors of {told} numbers are not between {SHORTEST} and {LONGEST}")
+    return told
 
 
 def read_category(told: dict[str, Any]) -> tuple[str, bool, str | None]:

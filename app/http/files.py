@@ -84,7 +84,7 @@ def with_form(choices: Choices, spooled: Spooled) -> Choices:
     Blank ones say nothing, as a form in a browser sends them, but that there is no label or no key.
     """
     given = {
-        name: [value for value in values if value or name in ("label", "key")]
+        name: [value for value in values if value or name in ("label", "key", "vector")]
         for name, values in spooled.form.items()
     }  # fmt: skip
     lists = ("text", "unlabeled", "json_column")
@@ -101,7 +101,13 @@ def with_form(choices: Choices, spooled: Spooled) -> Choices:
 
 
 def look_at(
-    spooled: Spooled, choices: FileChoices, settings: Settings, text: tuple[str, ...] = (), needs_text: bool = True
+    spooled: Spooled,
+    choices: FileChoices,
+    settings: Settings,
+    text: tuple[str, ...] = (),
+    *,
+    needs_text: bool = True,
+    needs_vector: bool = False,
 ) -> Reading:
     """The file as it is to be read. Raises MalformedRequest, UnsupportedUpload, UploadTooLarge."""
     options = ReadOptions(
@@ -115,6 +121,8 @@ def look_at(
         key=choices.key,
         unlabeled=tuple(choices.unlabeled),
         needs_text=needs_text,
+        vector=choices.vector,
+        needs_vector=needs_vector,
         counts=choices.counts,
         fields=choices.fields,
         json_column=tuple(choices.json_column),

@@ -9,6 +9,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from app.core import lifecycle, method_comparisons
+from app.core.document_vectors import with_vectors
 from app.core.errors import LabelsNotSplittable, NoLabels, TooManyJobs
 from app.core.kinds import UnitKind, numbers_of
 from app.core.method_comparisons import Planned, job_ids_of, planned_of, status_of
@@ -37,8 +38,11 @@ WORTH = KnownWorth()
 SCORES = ("nmi", "ari", "mean_f1", "categories", "seconds")
 
 
-def plan(session: Session, body: MethodComparisonIn) -> Planned:
-    """What a comparison will do, by the labels that the corpus has now. Raises NoLabels, LabelsNotSplittable."""
+def plan(session: Session, body: MethodComparisonIn, version: int, settings: Settings) -> Planned:
+    """What a comparison will do, by the labels that a version of the corpus has, the one of now.
+
+    Raises NoLabels, LabelsNotSplittable.
+    """
     counts = dict(count_labels(session, body.corpus_id))
     if not counts:
         raise NoLabels(f"no document of corpus {body.corpus_id} has a label, so no method can be scored: upload labels")
@@ -54,11 +58,15 @@ def plan(session: Session, body: MethodComparisonIn) -> Planned:
             f"no document of corpus {body.corpus_id} has the label {missing[0]!r}, which `known` names; there are "
             + ", ".join(map(repr, list(counts)[:20]))
         )
-    methods = [(str(method.name), method.settings(len(counts))) for method in body.methods]
-    for name, settings in methods:
-        if any(number < len(known) for number in numbers_of(settings)):
+    methods = []
+    for method in body.methods:
+        chosen = method.settings(len(counts))
+        chosen = with_vectors(session, body.corpus_id, version, chosen, method.vectors, settings)
+        methods.append((str(method.name), chosen))
+    for name, chosen in methods:
+        if any(number < len(known) for number in numbers_of(chosen)):
             raise LabelsNotSplittable(
-                f"the method {name!r} is told {min(numbers_of(settings))} categories, but {len(known)} are known"
+                f"the method {name!r} is told {min(numbers_of(chosen))} categories, but {len(known)} are known"
             )
     return Planned(methods, body.splits, body.seed, known, body.labeled_share, len(counts))
 

@@ -1,6 +1,6 @@
 """How far a job is and how long it takes, from its units."""
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import select
@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from app.core import presence
 from app.core.db import now
-from app.core.kinds import MODELS, SIDE_KINDS, UNIT_KINDS, SideKind, Stage, UnitKind
+from app.core.kinds import MODELS, SIDE_KINDS, UNIT_KINDS, SideKind, Stage, UnitKind, preparations
 from app.core.leases import WAITS
 from app.core.lifecycle import side_runs
 from app.core.runs import LIVE
@@ -107,7 +107,7 @@ def job_out(session: Session, job: Job, around: Situation, note: str | None, set
             "settings": job.settings,
             "texts": texts_out(session, job),
             "warnings": job.warnings or [],
-            "forecast": forecast_out(expected, paces, job.settings["model"], around),
+            "forecast": forecast_out(expected, paces, job.settings, around),
             "progress": progress(job, part, around),
             "extension": sides.get(SideKind.EXTENSION),
             "power_test": sides.get(SideKind.POWER_TEST),
@@ -155,10 +155,10 @@ def note_of(units: Iterable[Unit], status: str, note: str | None) -> str | None:
     return (next(waits, None) or note or "").removeprefix(WAITS) or None
 
 
-def forecast_out(expected: Forecast, paces: Paces, model: str, around: Situation) -> ForecastOut:
+def forecast_out(expected: Forecast, paces: Paces, settings: Mapping[str, Any], around: Situation) -> ForecastOut:
     """The forecast of a job of which nothing is done, as HTTP reports it."""
     chains = [UnitKind.CHAIN] * expected.n_chains
-    kinds = (UnitKind.ENCODE, *MODELS[model].preparations, *chains, UnitKind.CONCLUDE)
+    kinds = (UnitKind.ENCODE, *preparations(settings), *chains, UnitKind.CONCLUDE)
     run = completion.Run([UnitState(kind, 1, 0, 0, 0, 0.0) for kind in kinds], expected.works, 0.0, paces)
     alone = completion.seconds_left(run, max(around.n_workers, 1), around.leg_seconds)
     return ForecastOut(

@@ -113,7 +113,15 @@ COUNTS: dict[str, Any] = {
     "empty": 1,
     "copies": 37,
     "distinct_texts": 1962,
+    "vectors": {"documents": 2000, "length": 384},
 }
+
+
+class VectorCount(BaseModel):
+    """The vectors that the documents of a corpus have brought."""
+
+    documents: int = Field(description="That have one.")
+    length: int | None = Field(description="Numbers of each; null until there is one.")
 
 
 class CorpusCounts(CorpusOut):
@@ -127,6 +135,7 @@ class CorpusCounts(CorpusOut):
     empty: int = Field(description="Documents without text, labeled or not.")
     copies: int = Field(description="Documents whose text an earlier document has, but for white space.")
     distinct_texts: int
+    vectors: VectorCount
 
 
 # When the last corpus was created, and its id.

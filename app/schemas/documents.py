@@ -18,6 +18,7 @@ DOCUMENT: dict[str, Any] = {
     "fields": {"year": 2024},
     "is_counts": False,
     "erased": False,
+    "has_vector": False,
     "version": 3,
 }
 
@@ -33,6 +34,7 @@ class CorpusDocument(BaseModel):
     fields: dict[str, Any] = Field(description="All other columns that it came with.")
     is_counts: bool = Field(description="The text is JSON: words, and how often each occurs.")
     erased: bool = Field(description="Its text and fields were erased.")
+    has_vector: bool = Field(description="It has brought one.")
     version: int = Field(description="Of the corpus, since which the document is as it is.")
 
 
@@ -55,12 +57,17 @@ class DocumentChange(RequestBody):
         default=None, description="Null takes the label away."
     )
     fields: dict[str, Any] | None = Field(default=None, description="All fields: those that are not named go.")
+    vector: list[Annotated[float, Field(allow_inf_nan=False)]] | None = Field(
+        default=None,
+        description="As long as those of the corpus; null takes it away. A document whose text changes loses its "
+        "vector, unless another one is given.",
+    )
 
     @model_validator(mode="after")
     def check_given(self) -> "DocumentChange":
         """Something has to change, and a text cannot be null."""
-        if not self.model_fields_set & {"text", "label", "fields"}:
-            raise ValueError("name what is to change: text, label or fields")
+        if not self.model_fields_set & {"text", "label", "fields", "vector"}:
+            raise ValueError("name what is to change: text, label, fields or vector")
         return self
 
 

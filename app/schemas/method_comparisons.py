@@ -28,7 +28,7 @@ class MethodIn(SettingsIn):
 
     def settings(self, n_true: int) -> dict[str, Any]:
         """The settings of its jobs, where there are so many categories in truth."""
-        found = self.model_dump(exclude={"name"}, exclude_none=True)
+        found = self.model_dump(exclude={"name", "vectors"}, exclude_none=True)
         return found | ({"n_categories": n_true} if self.n_categories == TRUE_NUMBER else {})
 
 

@@ -43,6 +43,10 @@ class FileChoices(BaseModel):
     key: ColumnName | None = Field(
         default=None, description="The column of the key, `key` by default; empty: there is none."
     )
+    vector: ColumnName | None = Field(
+        default=None, description="The column of the vector, a list of numbers, in a table as JSON; `vector` by "
+        "default, if nothing else is in it. Empty: there is none."
+    )  # fmt: skip
     unlabeled: list[Annotated[str, Field(max_length=MAX_COLUMN_NAME)]] = Field(
         default=[], max_length=MAX_CHOSEN, description="Values of the label's column that mean: no label."
     )
@@ -94,6 +98,7 @@ class ColumnsOut(BaseModel):
     text: list[str] = Field(description="Joined, with blank lines between them, if there are several.")
     label: str | None
     key: str | None
+    vector: str | None = None
     fields: list[str] = Field(description="All others, which are kept as fields of the documents.")
 
 
@@ -108,6 +113,7 @@ class UploadOut(BaseModel):
         labeled=0,
         unlabeled=1520,
         empty=1,
+        vectors=0,
         copies=37,
         rejected=1,
         errors=[
@@ -121,7 +127,7 @@ class UploadOut(BaseModel):
         format="csv",
         charset="utf-8",
         delimiter=";",
-        columns={"text": ["Title", "Abstract"], "label": "label", "key": "key", "fields": ["year"]},
+        columns={"text": ["Title", "Abstract"], "label": "label", "key": "key", "vector": None, "fields": ["year"]},
         warnings=["22 rows were in the corpus before, just as they are: they change nothing"],
     )
 
@@ -132,6 +138,7 @@ class UploadOut(BaseModel):
     labeled: int = Field(description="Accepted rows with a label.")
     unlabeled: int
     empty: int = Field(description="Accepted rows without text, labeled or not.")
+    vectors: int = Field(description="Accepted rows that brought a vector.")
     copies: int = Field(
         description="Of the rows that were added or replaced, those whose text was there before, in the corpus or the "
         "upload."

@@ -3,7 +3,7 @@
 import re
 from unicodedata import normalize
 
-TEXT, LABEL, KEY, COUNTS = "text", "label", "key", "counts"
+TEXT, LABEL, KEY, COUNTS, VECTOR = "text", "label", "key", "counts", "vector"
 ROLES = frozenset((TEXT, LABEL, KEY, COUNTS))
 
 

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from app.core.errors import MalformedRequest
-from app.uploads.column_names import COUNTS, KEY, LABEL, LIKE_LABEL, LIKE_TEXT, TEXT, is_known, normal
+from app.uploads.column_names import COUNTS, KEY, LABEL, LIKE_LABEL, LIKE_TEXT, TEXT, VECTOR, is_known, normal
 from app.uploads.limits import ReadLimits
 from app.uploads.rows import shown
+from app.uploads.vector_values import could_be_vectors
 
 SHOWN = 20  # names in a refusal
 
@@ -26,6 +27,8 @@ class ReadOptions:
     key: str | None = None
     unlabeled: tuple[str, ...] = ()  # values of the label column that mean: no label
     needs_text: bool = True  # else a file of keys and labels will do, whose texts are blank then
+    vector: str | None = None  # the name of a column; "" means that there is none
+    needs_vector: bool = False  # it is a file of keys and vectors
     counts: str | None = None  # the column of ready bags of words
     fields: str | None = None  # the column of objects whose members are columns
     json_column: tuple[str, ...] = ()  # whose cells are JSON where they can be read as such
@@ -41,11 +44,13 @@ class Columns(NamedTuple):
     fields: tuple[str, ...]
     counts: str | None = None  # of ready bags of words, which stand for the text
     members: str | None = None  # of objects whose members are further fields
+    vector: str | None = None
 
     def told(self) -> dict[str, Any]:
         """The columns as a client reads of them."""
         text = [*self.text, *([self.counts] if self.counts else [])]
-        return {"text": text, "label": self.label, "key": self.key, "fields": list(self.fields)}
+        found = {"text": text, "label": self.label, "key": self.key, "vector": self.vector}
+        return {**found, "fields": list(self.fields)}
 
 
 class Table:
@@ -90,13 +95,25 @@ class Table:
     def likely_text(self, others: Sequence[str]) -> str | None:
         """The column that is probably the text: of those with a name for it, or else of all, the longest."""
         named = [name for name in self.names if normal(name) in LIKE_TEXT and name not in others]
-        rest = [name for name in self.names if name not in others]
+        rest = [name for name in self.names if name not in others and normal(name) != VECTOR]
         found = max(named or rest, key=self.length, default=None)
         return found if found is not None and (named or self.length(found)) else None
 
     def likely_label(self) -> str | None:
         """The column that is probably the label, by its name; lists of tags are none."""
         return next((name for name in self.names if normal(name) in LIKE_LABEL and self.could_be_label(name)), None)
+
+    def vector(self, options: ReadOptions) -> str | None:
+        """The column of the vectors: the one that the client names, or that has the name and nothing else in it.
+
+        Raises MalformedRequest.
+        """
+        if options.vector is not None:
+            return options.vector and self.named(options.vector, VECTOR)
+        found = self.by_default(VECTOR)
+        if found is None or options.needs_vector:
+            return found
+        return found if could_be_vectors(row.get(found) for row in self.samples) else None
 
     def could_be_label(self, name: str) -> bool:
         """Whether a column has values that may be labels."""
@@ -119,16 +136,19 @@ def choose(table: Table, options: ReadOptions, limits: ReadLimits, *, can_count:
     members = table.named(options.fields, "fields") if options.fields else None
     label = table.by_default(LABEL) if options.label is None else options.label and table.named(options.label, LABEL)
     key = table.by_default(KEY) if options.key is None else options.key and table.named(options.key, KEY)
+    vector = table.vector(options)
+    if options.needs_vector:
+        return key_and_vector(table, key or None, vector or None)
     if not text and not counts and options.needs_text:
         raise MalformedRequest(no_text(table, label or None, options))
     if label is None:
         check_label(table, text)
-    used = [*text, *filter(None, (counts, label, key, members))]
+    used = [*text, *filter(None, (counts, label, key, members, vector))]
     if len(set(used)) < len(used):
         twice = next(name for name in used if used.count(name) > 1)
-        raise MalformedRequest(f"the column {shown(twice)} cannot be two of text, label and key at once")
+        raise MalformedRequest(f"the column {shown(twice)} cannot be two of text, label, key and vector at once")
     fields = tuple(name for name in table.names if name not in used)
-    return Columns(text, label or None, key or None, fields, counts, members)
+    return Columns(text, label or None, key or None, fields, counts, members, vector or None)
 
 
 def check_unique(table: Table) -> None:
@@ -138,6 +158,14 @@ def check_unique(table: Table) -> None:
         if name in seen:
             raise MalformedRequest(f"two columns are called {shown(name)}: {table.found()}; rename one")
         seen.add(name)
+
+
+def key_and_vector(table: Table, key: str | None, vector: str | None) -> Columns:
+    """The columns of a file of vectors, of which no others are read. Raises MalformedRequest unless both are there."""
+    for role, column in ((KEY, key), (VECTOR, vector)):
+        if column is None:
+            raise MalformedRequest(f"there is no column `{role}`: {table.found()}; name it, as in {role}=NAME")
+    return Columns((), None, key, (), vector=vector)
 
 
 def no_text(table: Table, label: str | None, options: ReadOptions) -> str:
@@ -165,5 +193,5 @@ def check_label(table: Table, text: Sequence[str]) -> None:
 
 def looks_like_header(names: Sequence[str], options: ReadOptions) -> bool:
     """Whether one of the cells is the name of a column, as far as anybody can know."""
-    named = {normal(name) for name in (*options.text, options.label, options.key) if name}
+    named = {normal(name) for name in (*options.text, options.label, options.key, options.vector) if name}
     return any(is_known(name) or normal(name) in named for name in names)

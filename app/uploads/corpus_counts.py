@@ -7,6 +7,7 @@ import numpy as np
 from sqlalchemy import and_, func, select
 from sqlalchemy.orm import Session
 
+from app.core.document_vectors import count_brought
 from app.core.tables import FOREVER, IS_CURRENT, IS_EMPTY, Corpus, Document, TextBatch
 from app.uploads.texts import read_texts
 
@@ -22,6 +23,7 @@ class Counts(NamedTuple):
     empty: int = 0  # without text, labeled or not
     copies: int = 0  # whose text an earlier document has
     distinct_texts: int = 0
+    vectors: int = 0  # documents that have brought one
 
 
 class KnownCounts:
@@ -58,6 +60,8 @@ def count(session: Session, corpus_ids: Sequence[str]) -> dict[str, Counts]:
     of_mine = texts_of_each.where(TextBatch.corpus_id.in_(corpus_ids)).group_by(TextBatch.corpus_id)
     for corpus_id, copies, texts in session.execute(of_mine):
         counts[corpus_id] = counts[corpus_id]._replace(copies=int(copies), distinct_texts=int(texts))
+    for corpus_id, vectors in count_brought(session, corpus_ids).items():
+        counts[corpus_id] = counts[corpus_id]._replace(vectors=vectors)
     for corpus_id, found in counts.items():
         if found.documents > found.empty and found.distinct_texts == 0:  # a correction has taken texts out
             digests = read_texts(session, corpus_id)

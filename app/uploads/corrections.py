@@ -1,7 +1,8 @@
 """Documents that are corrected, deleted or erased: the corpus gets a new version, and jobs keep theirs.
 
 An erased document keeps its key and its label, for the sake of what jobs have answered; its text and its fields are
-gone from all versions. So are the encoded corpora that it was part of: a job over one of those cannot go on.
+gone from all versions, and so are its vectors and the encoded corpora that it was part of: a job over one of those
+cannot go on.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,11 +16,13 @@ from app.core.db import Database
 from app.core.errors import CorpusInUse, DocumentNotFound, MalformedRequest
 from app.core.lifecycle import unfinished_job
 from app.core.runs import change as change_rows
-from app.core.tables import IS_CURRENT, Document, Encoding, Job, TextIndex
+from app.core.tables import IS_CURRENT, Document, DocumentVector, Encoding, Job, TextIndex
+from app.uploads.current import Current
 from app.uploads.limits import ReadLimits
 from app.uploads.rows import BadRow, Row, RowBuilder
-from app.uploads.store import Current, Store, Written
+from app.uploads.store import Store, Written
 from app.uploads.texts import RememberedTexts, forget_texts
+from app.uploads.vector_values import vector_bytes
 
 MAX_MISSING = 10  # keys that are told
 RELABELED_AT_ONCE = 500  # documents
@@ -65,7 +68,7 @@ def change(
     limits: ReadLimits,
     remembered: RememberedTexts,
 ) -> Changed:
-    """Change documents by their keys: `text`, `label` and `fields`, as far as each is given; all of them, or none.
+    """Change documents by their keys: `text`, `label`, `fields` and `vector`, as far as given; all of them, or none.
 
     Raises CorpusNotFound, DocumentNotFound, MalformedRequest.
     """
@@ -127,7 +130,10 @@ def put_changes(
     """
     rows = [changed_row(found[key], change, limits) for key, change in changes.items()]
     store.know_texts(session, version)
-    return store.put(session, rows, version + 1)
+    written = store.put(session, rows, version + 1)
+    if written.refused:
+        raise MalformedRequest(f"nothing is changed: {written.refused[0].reason}")
+    return written
 
 
 def changed_row(current: Current, change: Mapping[str, Any], limits: ReadLimits) -> Row:
@@ -135,9 +141,12 @@ def changed_row(current: Current, change: Mapping[str, Any], limits: ReadLimits)
     build = RowBuilder(limits)
     label, fields = change.get("label", current.label), change.get("fields", current.fields)
     try:
+        vector = (vector_bytes(change["vector"]) or b"") if "vector" in change else None
         if current.is_counts and "text" not in change:
-            return build.row(0, [""], current.key, label, fields)._replace(text=current.text, is_counts=True)
-        return build.row(0, [change.get("text", current.text)], current.key, label, fields)
+            row = build.row(0, [""], current.key, label, fields)._replace(text=current.text, is_counts=True)
+        else:
+            row = build.row(0, [change.get("text", current.text)], current.key, label, fields)
+        return row._replace(vector=vector)
     except BadRow as error:
         raise MalformedRequest(f"the document {current.key!r} cannot be changed so: {error}") from error
 
@@ -187,6 +196,8 @@ def erase_texts(session: Session, corpus_id: str, is_chosen: ColumnElement[bool]
         session.connection().exec_driver_sql("PRAGMA secure_delete=ON")  # else texts stay in pages that are free
     session.execute(update(Job).where(Job.encoding_id.in_(ids)).values(encoding_id=None).execution_options(**quietly))
     session.execute(delete(Encoding).where(is_within).execution_options(**quietly))
+    theirs = DocumentVector.document_id.in_(select(Document.id).where(mine))
+    session.execute(delete(DocumentVector).where(theirs).execution_options(**quietly))
     session.execute(update(Document).where(mine).values(text="", fields=None, erased=True).execution_options(**quietly))
     noted = update(TextIndex).where(TextIndex.corpus_id == corpus_id).values(n_erasures=TextIndex.n_erasures + 1)
     session.execute(noted.execution_options(**quietly))

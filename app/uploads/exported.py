@@ -7,6 +7,7 @@ from typing import Any
 from app.uploads.columns import Columns, ReadOptions
 from app.uploads.json_values import DECODER
 from app.uploads.rows import BadRow, Row, RowBuilder, shown
+from app.uploads.vector_values import vector_bytes
 
 # An apostrophe stands before these, and before apostrophes that stand before them: see app.exports.cells.
 ESCAPED = re.compile("'+[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
@@ -69,11 +70,12 @@ class ExportedRows:
         )
         fields = {name: value for name in columns.fields if (value := self.field(name, cells)) is not None}
         fields |= {name: value for name, value in (members or {}).items() if value is not None}
+        vector = None if columns.vector is None else vector_bytes(self.cell(columns.vector, cells))
         if counts is None:
-            return self.builder.row(line, texts or [None], key, label, fields)
+            return self.builder.row(line, texts or [None], key, label, fields)._replace(vector=vector)
         if any(text not in (None, "") for text in texts):
             raise BadRow("the row has both a text and a bag of words")
-        return self.builder.row_of_counts(line, counts, key, label, fields)
+        return self.builder.row_of_counts(line, counts, key, label, fields)._replace(vector=vector)
 
     def cell(self, name: str, cells: Sequence[Any]) -> Any:
         """A cell without its apostrophe."""

@@ -57,6 +57,7 @@ class Report:
     labeled: int = 0
     unlabeled: int = 0
     empty: int = 0  # of the accepted rows, those without text
+    vectors: int = 0  # accepted rows that brought one
     copies: int = 0  # of the added and replaced ones, those whose text was there before
     rejected: int = 0
     errors: list[BadLine] = field(default_factory=list)
@@ -80,6 +81,7 @@ class Report:
         self.labeled += n_labeled
         self.unlabeled += len(rows) - n_labeled
         self.empty += sum(not row.text for row in rows)
+        self.vectors += sum(bool(row.vector) for row in rows)
         self.copies += written.n_copies
         self.refuse([*bad_lines, *written.refused])
 

@@ -92,6 +92,6 @@ class FirstLines:
         return pairs, int((later & ~differs).sum())
 
 
-def content(row: Row) -> tuple[str, str | None, str, bool]:
+def content(row: Row) -> tuple[str, str | None, str, bool, bytes | None]:
     """What a row says besides its key."""
-    return row.text, row.label, repr(row.fields), row.is_counts
+    return row.text, row.label, repr(row.fields), row.is_counts, row.vector

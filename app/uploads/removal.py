@@ -23,6 +23,7 @@ from app.core.tables import (
     AtomRun,
     Base,
     Corpus,
+    Document,
     Encoding,
     EncodingPart,
     Job,
@@ -84,6 +85,9 @@ class Removal:
         """Take out a corpus or a job and all that hangs on it, until the API is to end."""
         for table in tables(root.__table__):
             key = parent_key(table)
+            if key.column.table is Document.__table__:
+                self.clear_of_documents(table, key.parent, root_id)
+                continue
             with self.database.readers.begin() as session:
                 parents = session.scalars(ids(key.column.table, root.__table__, root_id)).all()
             size = FEW
@@ -150,6 +154,29 @@ class Removal:
             size = fitting(size, seconds)
             self.leaving.wait(seconds)  # half of the time is for others
         return size
+
+    def clear_of_documents(self, table: Table, parent: ColumnElement[Any], corpus_id: str) -> None:
+        """Delete the rows of a table that hang on the documents of a corpus: of these there are many, each with few."""
+        size, last = FEW, 0
+        while not self.leaving.is_set():
+            with self.database.readers.begin() as session:
+                some = select(Document.id).where(Document.corpus_id == corpus_id, Document.id > last)
+                document_ids = session.scalars(some.order_by(Document.id).limit(size)).all()
+                found = select(parent).where(parent.in_(document_ids)).order_by(parent).limit(size + 1)
+                having = session.scalars(found).all()
+            if not document_ids:
+                return
+            if len(having) > size:  # those before the one whose rows would be too many, or that one alone
+                document_ids = [id_ for id_ in document_ids if id_ < having[size]] or [having[size]]
+            seconds = 0.0
+            if having:
+                with self.database.sessions.begin() as session:
+                    plan_anew(session)
+                    began = monotonic()
+                    session.execute(delete(table).where(parent.in_(document_ids)))
+                seconds = monotonic() - began
+            last, size = document_ids[-1], fitting(size, seconds)
+            self.leaving.wait(seconds)  # as above
 
 
 def is_last_of_split(job_id: str) -> ColumnElement[bool]:

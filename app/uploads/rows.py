@@ -24,6 +24,7 @@ class Row(NamedTuple):
     label: str | None
     fields: dict[str, Any] | None = None  # all other columns by their names; None if there are none
     is_counts: bool = False  # a ready bag of words: `text` is JSON, {"word": 3, ...}
+    vector: bytes | None = None  # as it is stored; None: the row says nothing of it, b"": there is none any more
 
 
 class BadLine(NamedTuple):

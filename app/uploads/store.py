@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Literal
 
 from sqlalchemy import delete, func, insert, select, update
 from sqlalchemy.orm import Session
@@ -13,7 +13,9 @@ from app.core.errors import CorpusNotFound, UploadTooLarge
 from app.core.lifecycle import find_corpus
 from app.core.tables import FOREVER, IS_CURRENT, Corpus, Document, TextBatch
 from app.uploads.corpus_counts import count_documents
+from app.uploads.current import CURRENT, Current, difference
 from app.uploads.keys import DerivedKeys, FirstLines
+from app.uploads.row_vectors import RowVectors, with_vectors
 from app.uploads.rows import BadLine, Row, shortened
 from app.uploads.texts import RememberedTexts, batch_of, digests_of, forget_texts, note_again
 
@@ -40,7 +42,7 @@ class Batch:
         """Take what a reader found."""
         if isinstance(found, Row):
             self.rows.append(found)
-            self.n_bytes += size(found.text) + size(found.key or "")
+            self.n_bytes += size(found.text) + size(found.key or "") + len(found.vector or b"")
         else:
             self.bad_lines.append(found)
 
@@ -67,25 +69,6 @@ class Written:
         return self.added + self.replaced
 
 
-class Current(NamedTuple):
-    """A document as the corpus has it now."""
-
-    id: int
-    version: int
-    key: str
-    text: str
-    label: str | None
-    fields: dict[str, Any] | None
-    is_counts: bool
-
-    def is_like(self, row: Row) -> bool:
-        """Whether it says what the row says."""
-        return (self.text, self.label, self.fields, self.is_counts) == (row.text, row.label, row.fields, row.is_counts)
-
-
-CURRENT = tuple(getattr(Document, name) for name in Current._fields)
-
-
 class Store:
     """Writes the batches of one upload: each as a whole or not at all, and again if nobody knows whether it was."""
 
@@ -109,6 +92,7 @@ class Store:
         self.new_lines = FirstLines()  # of keys that are not in the corpus, where rows are only compared
         self.remembered = remembered or RememberedTexts()
         self.texts = self.remembered.of(corpus_id)
+        self.vectors = RowVectors()
         self.n_documents = 0
         self.has_taken_texts_out = False
         self.versions: list[int] = []  # of the corpus, that this upload made
@@ -120,19 +104,22 @@ class Store:
             self.database, self.corpus_id, self.on_conflict, self.max_documents, self.check_room, self.remembered
         )
         again.n_documents = self.n_documents
+        again.vectors = self.vectors
         return again
 
     def look(self) -> None:
         """See that the corpus is there, and know its texts, while nobody waits for it. Raises CorpusNotFound."""
         self.check_room()
         with self.database.readers.begin() as session:
-            find_corpus(session, self.corpus_id)
+            self.vectors.length = find_corpus(session, self.corpus_id).vector_length
             self.n_documents = count_documents(session, self.corpus_id)
             self.texts = self.texts.with_newer(session, self.corpus_id)
 
     def named(self, batch: Batch) -> Batch:
         """The batch with a key for each row. Its turn comes once, in the order of the file."""
-        batch.rows = self.keys.named(batch.rows)
+        rows, refused, _ = self.vectors.fitting(batch.rows)
+        batch.bad_lines += refused
+        batch.rows = self.keys.named(rows)
         self.first_lines.note(batch.rows)
         return batch
 
@@ -200,10 +187,14 @@ class Store:
     def put(self, session: Session, rows: Sequence[Row], version: int) -> Written:
         """Insert the rows under a new version of the corpus, or see that they are there."""
         written, texts = Written(version), []
+        rows, refused, _ = self.vectors.checked(session, self.corpus_id, rows)
+        written.refused += refused
         for turn in turns(rows):
             keys = self.insert(session, turn, version)
-            written.added += [row for row in turn if row.key in keys]
-            texts += [row.text for row in turn if row.key in keys]
+            added = [row for row in turn if row.key in keys]
+            self.vectors.put(session, self.corpus_id, version, added)
+            written.added += added
+            texts += [row.text for row in added]
             if left := [row for row in turn if row.key not in keys]:
                 found = self.current(session, left)
                 before = len(written.replaced)
@@ -241,7 +232,8 @@ class Store:
     def current(self, session: Session, rows: Sequence[Row]) -> dict[str, Current]:
         """The documents of the corpus that have the keys of some rows, by key."""
         mine = (Document.corpus_id == self.corpus_id, IS_CURRENT, Document.key.in_([row.key for row in rows]))
-        return {found.key: Current(*found) for found in session.execute(select(*CURRENT).where(*mine))}
+        found = {row.key: Current(*row) for row in session.execute(select(*CURRENT).where(*mine))}
+        return found if all(row.vector is None for row in rows) else with_vectors(session, found)
 
     def insert(self, session: Session, rows: Sequence[Row], version: int) -> set[str]:
         """Insert those rows whose key is free; returns their keys."""
@@ -250,12 +242,14 @@ class Store:
     def replace(self, session: Session, rows: list[Row], found: dict[str, Current], version: int) -> list[str]:
         """Put rows in the place of the documents that have their keys; returns the texts that are new by that."""
         old = [found[str(row.key)] for row in rows]
+        kept = self.vectors.kept(session, rows, old)
         session.execute(delete(Document).where(Document.id.in_([each.id for each in old if each.version == version])))
         replaced = Document.id.in_([each.id for each in old if each.version < version])
         session.execute(
             update(Document).where(replaced).values(until=version).execution_options(synchronize_session=False)
         )
         self.insert(session, rows, version)
+        self.vectors.put(session, self.corpus_id, version, rows, kept)
         changed = [row.text for row, each in zip(rows, old, strict=True) if row.text != each.text]
         self.has_taken_texts_out = self.has_taken_texts_out or bool(changed)
         return changed
@@ -302,17 +296,3 @@ def turns(rows: Sequence[Row]) -> Iterator[list[Row]]:
         again = [row for row in left if first.setdefault(row.key, row) is not row]
         yield list(first.values())
         left = again
-
-
-def difference(row: Row, current: Current) -> str:
-    """In what a row differs from a document with its key."""
-    if (row.text, row.is_counts) != (current.text, current.is_counts):
-        return "another text"
-    if row.label != current.label:
-        return f"the label {named(row.label)} instead of {named(current.label)}"
-    return "other fields"
-
-
-def named(label: str | None) -> str:
-    """A label as a reason tells it."""
-    return "none" if label is None else shortened(label)

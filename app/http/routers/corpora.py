@@ -33,8 +33,9 @@ from app.http.dependencies import (
     rendered,
 )
 from app.http.pages import PAGE, Cursor, Limit, NewestFirst, from_cursor, page
-from app.schemas.common import CorpusCounts, CorpusDetail, CorpusIn, CorpusOut, CorpusPage, LabelCount
+from app.schemas.common import CorpusCounts, CorpusDetail, CorpusIn, CorpusOut, CorpusPage, LabelCount, VectorCount
 from app.uploads import corpus_counts
+from app.uploads.corpus_counts import Counts
 from app.uploads.label_guards import label_warnings
 
 router = APIRouter(prefix="/v1/corpora", tags=["corpora"])
@@ -80,7 +81,7 @@ def list_corpora(request: Request, readers: Readers, cursor: Cursor = None, limi
         found = session.scalars(query).all()
         shown, following = page(found, limit, lambda corpus: (corpus.created_at, corpus.id))
         counts = known_counts(request).of(session, shown)
-    corpora = [CorpusCounts(**facts(corpus), **counts[corpus.id]._asdict()) for corpus in shown]
+    corpora = [CorpusCounts(**facts(corpus), **told_of(corpus, counts[corpus.id])) for corpus in shown]
     return CorpusPage(corpora=corpora, next=following)
 
 
@@ -98,12 +99,18 @@ def get_corpus(corpus_id: CorpusId, request: Request, readers: Readers) -> Corpu
         labels = corpus_counts.count_labels(session, corpus_id)
     categories = [LabelCount(name=name, documents=n_documents) for name, n_documents in labels]
     warnings = label_warnings(labels, counts.documents)
-    return CorpusDetail(**facts(corpus), **counts._asdict(), categories=categories, warnings=warnings)
+    return CorpusDetail(**facts(corpus), **told_of(corpus, counts), categories=categories, warnings=warnings)
 
 
 def facts(corpus: Corpus) -> dict[str, Any]:
     """What is told of a corpus besides its counts."""
     return CorpusOut.model_validate(corpus).model_dump()
+
+
+def told_of(corpus: Corpus, counts: Counts) -> dict[str, Any]:
+    """The counts of a corpus as HTTP reports them."""
+    vectors = VectorCount(documents=counts.vectors, length=corpus.vector_length)
+    return {**counts._asdict(), "vectors": vectors}
 
 
 @router.patch(

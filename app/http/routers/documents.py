@@ -6,7 +6,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Request
 from pydantic import Field, TypeAdapter
 from sqlalchemy import ColumnElement, Select, func, select
+from sqlalchemy.orm import Session
 
+from app.core.document_vectors import has_vector
 from app.core.errors import BodyTooLarge, CorpusInUse, CorpusNotFound, DocumentNotFound, MalformedRequest
 from app.core.lifecycle import find_corpus
 from app.core.settings import Settings
@@ -85,9 +87,10 @@ def list_documents(
         sizes = session.execute(select(Document.id, func.length(Document.text)).where(Document.id.in_(ids))).all()
         shown = ids[: fitting([n_characters for _, n_characters in sorted(sizes)], limit)]
         rows = session.scalars(select(Document).where(Document.id.in_(shown)).order_by(Document.id))
+        having = with_vectors(session, shown)
         last = shown[-1:] if len(shown) < len(ids) else walked.following and walked.following.key
         following = to_cursor(last) if last else None
-        return CorpusDocumentPage(documents=[document_out(row) for row in rows], next=following)
+        return CorpusDocumentPage(documents=[document_out(row, row.id in having) for row in rows], next=following)
 
 
 def rows_of(columns: Sequence[Any]) -> Select[Any]:
@@ -105,7 +108,12 @@ def chosen(label: str | None, labeled: bool | None, field: list[str]) -> list[Co
     return found
 
 
-def document_out(row: Document) -> CorpusDocument:
+def with_vectors(session: Session, document_ids: Sequence[int]) -> set[int]:
+    """Those of some documents that have brought a vector."""
+    return set(session.scalars(select(Document.id).where(Document.id.in_(document_ids), has_vector(FOREVER))))
+
+
+def document_out(row: Document, has_vector: bool) -> CorpusDocument:
     """A document as HTTP reports it."""
     return CorpusDocument(
         key=row.key,
@@ -114,6 +122,7 @@ def document_out(row: Document) -> CorpusDocument:
         fields=row.fields or {},
         is_counts=row.is_counts,
         erased=row.erased,
+        has_vector=has_vector,
         version=row.version,
     )
 
@@ -128,7 +137,7 @@ def document_out(row: Document) -> CorpusDocument:
 def change_documents(
     corpus_id: CorpusId, body: DocumentChanges, request: Request, settings: ServiceSettings
 ) -> ChangesOut:
-    """Correct texts, labels or fields of documents, all or none of them; the corpus gets a new version.
+    """Correct texts, labels, fields or vectors of documents, all or none of them; the corpus gets a new version.
 
     More than 1,000 documents are corrected by an upload with `on_conflict=replace`.
     """
@@ -198,7 +207,7 @@ def get_document(corpus_id: CorpusId, key: DocumentKey, readers: Readers) -> Cor
         found = None if "\0" in key else session.scalar(select(Document).where(*mine))
         if found is None:
             raise DocumentNotFound(f"corpus {corpus_id} has no document {key[:100]!r}")
-        return document_out(found)
+        return document_out(found, found.id in with_vectors(session, [found.id]))
 
 
 @router.patch(
@@ -211,7 +220,7 @@ def get_document(corpus_id: CorpusId, key: DocumentKey, readers: Readers) -> Cor
 def change_document(
     corpus_id: CorpusId, key: DocumentKey, body: DocumentChange, request: Request, settings: ServiceSettings
 ) -> ChangesOut:
-    """Correct the text, the label or the fields of a document; the corpus gets a new version, and jobs keep theirs."""
+    """Correct a text, a label, fields or a vector; the corpus gets a new version, and jobs keep theirs."""
     return changed(request, corpus_id, {key: body.model_dump(exclude_unset=True)}, settings)
 
 

@@ -287,7 +287,7 @@ def upload_query(table: Table, format: str, asked: Writing) -> str:
     if format == "label-studio":
         return f"format=json&fields=data&{table.upload_query}"
     if format == "doccano":
-        return "format=ndjson&key=id&text=text&label=category"
+        return "format=ndjson&key=id&text=text&label=category&vector="
     said = f"format={format}&{table.upload_query}"
     if format == "csv":
         said += "&safe=true" if asked.csv.is_safe else ""

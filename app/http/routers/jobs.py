@@ -13,6 +13,7 @@ from starlette.concurrency import run_in_threadpool
 
 from app.broker import queue
 from app.core import lifecycle
+from app.core.document_vectors import with_vectors
 from app.core.errors import (
     BodyTooLarge,
     CorpusNotFound,
@@ -130,9 +131,10 @@ def check_job(body: JobIn, readers: sessionmaker[Session], settings: Settings) -
                 f"none of the {sample.n_documents} documents of corpus {body.corpus_id} has a label: upload some that "
                 "have, or say discover=true for a job in which all categories are new"
             )
-        check_numbers(body.settings(), len(labels))
-        sizes = expected_sizes(session, body.corpus_id, version, body.settings()["text"], sample)
-    expected = forecast(sizes, body.settings())
+        chosen = with_vectors(session, body.corpus_id, version, body.settings(), body.vectors, settings)
+        check_numbers(chosen, len(labels))
+        sizes = expected_sizes(session, body.corpus_id, version, chosen["text"], sample)
+    expected = forecast(sizes, chosen)
     check_size("the job", expected.job_seconds, expected.peak_bytes, settings, body.model)
     return label_warnings(labels, sample.n_documents)
 
@@ -153,7 +155,9 @@ def submit(body: JobIn, once: Once, sessions: sessionmaker[Session], settings: S
     with sessions.begin() as session:
         kept = once.begin(session)
         if kept is None:
-            job, unit_ids = lifecycle.submit(session, body.corpus_id, body.settings(), warnings)
+            version = lifecycle.lock_corpus(session, body.corpus_id)
+            chosen = with_vectors(session, body.corpus_id, version, body.settings(), body.vectors, settings)
+            job, unit_ids = lifecycle.submit(session, body.corpus_id, chosen, warnings)
             write_facts(session, job, body)
             kept = accepted(session, once, job, settings)
     queue.wake(sessions, unit_ids)

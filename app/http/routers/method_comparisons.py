@@ -120,7 +120,7 @@ def planned_now(body: MethodComparisonIn, readers: sessionmaker[Session], settin
     """What is to be done, and the version of the corpus that it is planned for. Raises what `plan` and checks raise."""
     with readers.begin() as session:
         version = lifecycle.find_corpus(session, body.corpus_id).version
-        planned = plan(session, body)
+        planned = plan(session, body, version, settings)
         check_methods(session, body, planned, settings)
     return planned, version
 

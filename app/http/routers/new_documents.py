@@ -164,7 +164,7 @@ def one_value(asked: Asked, model_id: str) -> Response:
             novel=sum(document["novel"] is True for document in documents),
             expected_novel=asked.model.arrays.expected_novel,
             errors=[{"line": line, "reason": reason} for line, reason in asked.errors],
-            warnings=asked.reading.warnings,
+            warnings=asked.warnings,
         )
     )
 

@@ -15,6 +15,7 @@ from app.uploads.formats.delimited import SAMPLE, DelimitedReading, layout_of
 from app.uploads.formats.detection import NAMES, check_is_rows, check_readable, declared_format, json_kind
 from app.uploads.formats.json_items import JsonReading, check_is_json
 from app.uploads.formats.ndjson import NdjsonReading
+from app.uploads.formats.npz import NpzReading, is_npz
 from app.uploads.formats.parquet import ParquetReading
 from app.uploads.formats.plain_text import PlainTextReading
 from app.uploads.formats.reading import Reading
@@ -40,6 +41,7 @@ FORMATS_OF_OPTIONS = {
     "fields": DELIMITED | OF_COLUMNS,
     "json_column": DELIMITED | OF_COLUMNS,
     "safe": DELIMITED,
+    "vector": DELIMITED | OF_COLUMNS,
 }
 DOCUMENTS = (  # which folder and which file a ZIP has that is one
     ("word/", ("[Content_Types].xml",), "a Word document"),
@@ -169,6 +171,10 @@ def reading_of_zip(file: BinaryIO, options: ReadOptions, limits: ReadLimits, fil
     names = {info.filename for info in archive.filelist[:1000]}
     if any(name.startswith("xl/") for name in names) and "[Content_Types].xml" in names:
         return SheetReading(file, archive, options, limits)
+    if is_npz(names):
+        if not options.needs_vector:
+            raise UnsupportedUpload("the file holds keys and vectors: PUT it to /v1/corpora/{id}/vectors")
+        return NpzReading(archive, limits, files)
     for beginning, marks, kind in DOCUMENTS:
         if any(name.startswith(beginning) for name in names) and not names.isdisjoint(marks):
             raise UnsupportedUpload(f"the file is {kind}: save a table as XLSX or CSV, a text as plain text")

@@ -16,6 +16,7 @@ from app.uploads.formats.records import Record, Records
 from app.uploads.limits import ReadLimits
 from app.uploads.rows import BadLine, BadRow, Row, RowBuilder, shown
 from app.uploads.text_lines import Source
+from app.uploads.vector_values import vector_bytes
 
 DELIMITERS = (",", ";", "\t", "|")
 NAMES = {"comma": ",", "semicolon": ";", "tab": "\t", "\\t": "\t", "pipe": "|", "space": " "}
@@ -93,6 +94,7 @@ class DelimitedReading(Reading):
         text = [places[name] for name in self.chosen.text]
         label = None if self.chosen.label is None else places[self.chosen.label]
         key = None if self.chosen.key is None else places[self.chosen.key]
+        vector = None if self.chosen.vector is None else places[self.chosen.vector]
         others = [(name, places[name]) for name in self.chosen.fields]
         pick = itemgetter(*text) if text else None
         is_exported = ExportedRows.are_needed(self.options)
@@ -119,7 +121,7 @@ class DelimitedReading(Reading):
                 fields = {name: value for name, at in others if (value := values[at])}
                 size = sum(map(len, fields)) + sum(map(len, fields.values())) + 6 * len(fields)
             try:
-                yield build(
+                row = build(
                     line,
                     texts,
                     None if key is None else values[key],
@@ -127,6 +129,7 @@ class DelimitedReading(Reading):
                     fields,
                     size,
                 )
+                yield row if vector is None else row._replace(vector=vector_bytes(values[vector]))
             except BadRow as error:
                 yield BadLine(line, str(error))
 

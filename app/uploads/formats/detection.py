@@ -60,6 +60,7 @@ GENERIC = {
     "application/x-svmlight",
 }
 FORMATS = ("ndjson", "json", "csv", "tsv", "text", "zip", "xlsx", "parquet", "svmlight")
+NUMPY_ADVICE = "write bags of words as NDJSON with `counts`, and vectors by numpy.savez(file, keys=..., vectors=...)"
 BINARIES = (
     (b"%PDF-", "a PDF", "extract its text first"),
     (b"\x89PNG", "an image", ""),
@@ -72,7 +73,11 @@ BINARIES = (
     (b"7z\xbc\xaf\x27\x1c", "a 7z archive", "pack it as a ZIP"),
     (b"Rar!", "a RAR archive", "pack it as a ZIP"),
     (b"SQLite format 3\0", "a SQLite database", "export the table as CSV"),
-    (b"\x93NUMPY", "an array of NumPy", "write it as NDJSON with `counts`, or as SVMlight"),
+    (
+        b"\x93NUMPY",
+        "an array of NumPy",
+        NUMPY_ADVICE,
+    ),
     (b"\x89HDF", "an HDF5 file", "write it as Parquet or CSV"),
     (b"ARROW1", "an Arrow file", "write it as Parquet"),
     (b"Obj\x01", "an Avro file", "write it as Parquet or NDJSON"),

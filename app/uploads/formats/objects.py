@@ -7,13 +7,14 @@ from itertools import islice
 from typing import Any
 
 from app.core.errors import MalformedRequest
-from app.uploads.column_names import COUNTS, ROLES, normal
+from app.uploads.column_names import COUNTS, ROLES, VECTOR, normal
 from app.uploads.columns import Columns, ReadOptions, Table, choose
 from app.uploads.exported import ExportedObjects
 from app.uploads.formats.reading import Reading
 from app.uploads.limits import ReadLimits
 from app.uploads.rows import BadLine, BadRow, Row, RowBuilder, check_deeply, shown
 from app.uploads.text_lines import Source
+from app.uploads.vector_values import vector_bytes
 
 SAMPLE = 100  # objects whose names are the columns
 
@@ -58,11 +59,13 @@ class ObjectsReading(Reading):
         columns = Table(without_variants(names, sample), sample)
         self.chosen = choose(columns, replace(self.options, fields=None), self.limits, can_count=True)
         self.columns = self.chosen.told()
+        if self.options.vector is None and all(normal(name) != VECTOR for name in columns.names):
+            self.chosen = self.chosen._replace(vector=VECTOR)  # a later object may have one
         self.builder = RowBuilder(self.limits, self.options.unlabeled)
 
     def rows(self) -> Iterator[Row | BadLine]:
         """A row for each object."""
-        make = RowMaker(self.chosen, self.builder).row
+        make = RowMaker(self.chosen, self.builder, self.options.needs_vector).row
         for item in self.restored():
             if isinstance(item, BadLine):
                 yield item
@@ -87,11 +90,12 @@ class TextObjectsReading(ObjectsReading):
 class RowMaker:
     """Makes rows of objects; a later object may write a column's name in another way."""
 
-    def __init__(self, columns: Columns, builder: RowBuilder) -> None:
+    def __init__(self, columns: Columns, builder: RowBuilder, has_no_fields: bool = False) -> None:
         self.columns = columns
+        self.has_no_fields = has_no_fields  # what is in no column is left out
         self.builder = builder
         self.names: dict[str, str] = {}  # of columns, by their normal forms
-        for name in filter(None, (*columns.text, columns.label, columns.key, columns.counts)):
+        for name in filter(None, (*columns.text, columns.label, columns.key, columns.counts, columns.vector)):
             self.names.setdefault(normal(name), name)
         others = (name for name in columns.fields if normal(name) not in self.names)
         self.known = frozenset((*self.names.values(), *columns.text, *others))
@@ -100,22 +104,27 @@ class RowMaker:
         """The row of an object. Raises BadRow."""
         if not fields.keys() <= self.known:
             fields = self.renamed(fields)
+        if self.has_no_fields:
+            fields = {name: value for name, value in fields.items() if name in self.known}
         columns = self.columns
         missing = [name for name in columns.text if name not in fields]
         texts = [fields.pop(name) for name in columns.text if name in fields]
         label = None if columns.label is None else fields.pop(columns.label, None)
         key = None if columns.key is None else fields.pop(columns.key, None)
         counts = None if columns.counts is None else fields.pop(columns.counts, None)
+        vector = None if columns.vector is None else fields.pop(columns.vector, None)
         others = {name: value for name, value in fields.items() if value is not None}
         if others:
             check_deeply("a name", list(others))
         if counts is not None:
             if any(text is not None for text in texts):
                 raise BadRow("the object has both `text` and `counts`")
-            return self.builder.row_of_counts(line, counts, key, label, others)
-        if not texts and (columns.text or columns.counts):
+            row = self.builder.row_of_counts(line, counts, key, label, others)
+        elif not texts and (columns.text or columns.counts):
             raise BadRow(f"the field `{shown(missing[0] if missing else COUNTS)}` is missing")
-        return self.builder.row(line, texts, key, label, others, size)
+        else:
+            row = self.builder.row(line, texts, key, label, others, size)
+        return row if vector is None else row._replace(vector=vector_bytes(vector))
 
     def renamed(self, fields: dict[str, Any]) -> dict[str, Any]:
         """The object with the names that its columns have."""
@@ -139,7 +148,7 @@ def object_of(value: object, limits: ReadLimits, what: str) -> dict[str, Any]:
 def without_variants(names: Sequence[str], sample: Sequence[Mapping[str, Any]]) -> list[str]:
     """The names of columns, one for those of a role that are written in several ways, but never in one object."""
     left = list(names)
-    for role in ROLES:
+    for role in (*ROLES, VECTOR):
         variants = [name for name in names if normal(name) == role]
         if len(variants) > 1 and all(sum(name in fields for name in variants) < 2 for fields in sample):
             kept = role if role in variants else variants[0]

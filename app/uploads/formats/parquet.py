@@ -12,6 +12,7 @@ from app.uploads.formats.objects import Item, ObjectsReading
 from app.uploads.inflate import larger_than
 from app.uploads.limits import ReadLimits
 from app.uploads.rows import BadLine, BadRow
+from app.uploads.vector_values import all_finite
 
 BATCH = 256  # rows
 MAX_DEPTH = 50
@@ -86,6 +87,8 @@ def plain(value: object, depth: int = 0) -> Any:
         return None if isnan(value) else value
     if depth > MAX_DEPTH:
         raise BadRow("a value is too deeply nested")
+    if isinstance(value, list) and all_finite(value):  # as vectors are, which are long
+        return value
     if isinstance(value, list | tuple):
         return [plain(item, depth + 1) for item in value]
     if isinstance(value, dict):

@@ -15,7 +15,7 @@ class Reading(ABC):
     delimiter: str | None = None
 
     def __init__(self) -> None:
-        self.columns: dict[str, Any] = {"text": [], "label": None, "key": None, "fields": []}
+        self.columns: dict[str, Any] = {"text": [], "label": None, "key": None, "vector": None, "fields": []}
         self.warnings: list[str] = []  # whole sentences, with what to do
 
     @abstractmethod

@@ -17,6 +17,7 @@ from app.uploads.formats.reading import Reading
 from app.uploads.formats.sheet_size import check_workbook
 from app.uploads.limits import ReadLimits
 from app.uploads.rows import BadLine, BadRow, Row, RowBuilder, name_of, shown
+from app.uploads.vector_values import vector_bytes
 
 SAMPLE = 100  # rows
 MAX_SHEETS = 100  # that are looked into for the first that is not empty
@@ -94,6 +95,7 @@ class SheetReading(Reading):
         text = [places[name] for name in self.chosen.text]
         label = None if self.chosen.label is None else places[self.chosen.label]
         key = None if self.chosen.key is None else places[self.chosen.key]
+        vector = None if self.chosen.vector is None else places[self.chosen.vector]
         others = [(name, places[name]) for name in self.chosen.fields]
         is_exported = ExportedRows.are_needed(self.options)
         exported = ExportedRows(self.names, self.chosen, self.options, self.builder)
@@ -106,13 +108,14 @@ class SheetReading(Reading):
                     yield exported.row(number, found)
                     continue
                 fields = {name: found[at] for name, at in others if found[at] is not None}
-                yield self.builder.row(
+                row = self.builder.row(
                     number,
                     [found[at] for at in text],
                     None if key is None else found[key],
                     None if label is None else found[label],
                     fields,
                 )
+                yield row if vector is None else row._replace(vector=vector_bytes(found[vector]))
             except BadRow as error:
                 yield BadLine(number, str(error))
 

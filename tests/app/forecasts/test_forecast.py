@@ -75,6 +75,18 @@ def test_to_ask_for_more_takes_more_time(less: dict[str, Any], more: dict[str, A
     assert of(REFERENCE, **less).job_seconds < of(REFERENCE, **more).job_seconds
 
 
+def test_vectors_are_a_unit_of_their_own_and_take_time_and_memory() -> None:
+    settings = JobIn(corpus_id="").settings()
+    words = forecast(REFERENCE, settings)
+    for more in ({"vectors": "brought"}, {"vectors": "made", "embedding_model": "f" * 64}):
+        found = forecast(REFERENCE, {**settings, **more})
+        assert set(found.works) == {*words.works, "vectors"}
+        assert found.job_seconds > words.job_seconds
+        assert found.peak_bytes > words.peak_bytes
+    large = forecast(FULL_SIZE, {**settings, "vectors": "brought"})
+    assert large.works["vectors"].n_parts == 1 + 16, "the axes, and pieces of 65,536 texts"
+
+
 def test_the_share_of_encode_depends_on_settings_alone_and_is_small() -> None:
     for settings in ({}, {"kernel": "blocked"}, {"kernel": "collapsed"}):
         assert 0.0 < encode_share(JobIn(corpus_id="", **settings).settings()) < 0.2

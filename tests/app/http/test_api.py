@@ -70,6 +70,7 @@ def test_a_corpus_is_made_looked_at_and_deleted(client: TestClient) -> None:
         "empty": 0,
         "copies": 0,
         "distinct_texts": 0,
+        "vectors": {"documents": 0, "length": None},
         "categories": [],
         "warnings": [],
     }
@@ -157,7 +158,7 @@ def test_a_job_is_accepted_with_all_defaults_told(client: TestClient, corpus_id:
         "kernel": DEFAULT_KERNEL,
         "hyperparameters": {**asdict(Hyperparameters()), "gamma_mean": 0.001, "alpha_mean": 0.5},
         "answer": DEFAULT_ANSWER,
-        **dict.fromkeys(("calibrated", "n_categories", "split", *BASELINES)),
+        **dict.fromkeys(("calibrated", "vectors", "embedding_model", "n_categories", "split", *BASELINES)),
         "sweeps": 500,
         "burn_in": 250,
         "chains": 2,

@@ -160,12 +160,14 @@ def test_by_default_the_largest_half_of_the_categories_is_known(client: TestClie
     assert (made.json()["known"], made.json()["categories"]) == (["b", "c"], 5)
 
 
-def test_a_method_can_be_told_the_true_number_of_categories(database: Database, corpus_id: str) -> None:
+def test_a_method_can_be_told_the_true_number_of_categories(
+    database: Database, corpus_id: str, settings: Settings
+) -> None:
     methods = [{"model": "sskm", "n_categories": "true"}, {"model": "sskm", "n_categories": [5, 2]}]
     body = MethodComparisonIn.model_validate({"corpus_id": corpus_id, "methods": methods, "known": KNOWN})
     with database.readers.begin() as session:
-        planned = plan(session, body)
-    assert [(name, settings["n_categories"]) for name, settings in planned.methods] == [("sskm", 3), ("sskm 2", [2, 5])]
+        planned = plan(session, body, 1, settings)
+    assert [(name, chosen["n_categories"]) for name, chosen in planned.methods] == [("sskm", 3), ("sskm 2", [2, 5])]
     assert planned.settings(planned.methods[0][1], 4)["split"] == {"seed": 4, "known": KNOWN, "labeled_share": 0.4}
 
 

@@ -52,6 +52,8 @@ OPERATIONS = {
     "get_corpus_document": ("get", "/v1/corpora/{corpus_id}/documents/{key}"),
     "change_document": ("patch", "/v1/corpora/{corpus_id}/documents/{key}"),
     "delete_document": ("delete", "/v1/corpora/{corpus_id}/documents/{key}"),
+    "put_vectors": ("put", "/v1/corpora/{corpus_id}/vectors"),
+    "delete_vectors": ("delete", "/v1/corpora/{corpus_id}/vectors"),
     "submit_job": ("post", "/v1/jobs"),
     "list_jobs": ("get", "/v1/jobs"),
     "get_job": ("get", "/v1/jobs/{job_id}"),

@@ -85,8 +85,8 @@ def test_an_empty_part_of_a_text_is_left_out() -> None:
         ("text,a,a", {}, "two columns are called a"),
         ("Text,TEXT", {}, "several columns are called `text`, Text and TEXT"),
         ("text,A b,a_B", {"label": "AB"}, "label=AB may mean A b or a_B"),
-        ("text,label", {"text": ("label",)}, "the column label cannot be two of text, label and key"),
-        ("text,label", {"label": "text"}, "the column text cannot be two of text, label and key"),
+        ("text,label", {"text": ("label",)}, "the column label cannot be two of text, label, key and vector"),
+        ("text,label", {"label": "text"}, "the column text cannot be two of text, label, key and vector"),
     ],
 )
 def test_columns_that_cannot_be_meant_are_refused(header: str, options: dict[str, Any], part: str) -> None:
@@ -98,5 +98,5 @@ def test_columns_that_cannot_be_meant_are_refused(header: str, options: dict[str
 
 def test_a_reading_names_the_columns_that_it_chose() -> None:
     reading = opened(b"Year,Text,Label\n1,a,b\n")
-    assert reading.columns == {"text": ["Text"], "label": "Label", "key": None, "fields": ["Year"]}
+    assert reading.columns == {"text": ["Text"], "label": "Label", "key": None, "vector": None, "fields": ["Year"]}
     assert (reading.format, reading.charset, reading.delimiter) == ("csv", "utf-8", ",")

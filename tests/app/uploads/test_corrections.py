@@ -49,6 +49,7 @@ def test_documents_come_back_as_they_were_uploaded(client: TestClient, filled: s
             "fields": fields,
             "is_counts": False,
             "erased": False,
+            "has_vector": False,
             "version": 1,
         }
         assert client.get(f"{filled}/{given['key']}").json() == document

@@ -85,7 +85,8 @@ def test_commas_in_texts_do_not_outvote_the_delimiter() -> None:
     data = b"Nr;Beitrag;Sparte\n" + b"1;one, two, three, four;a\n" * 5
     reading = opened(data, "x.csv", text=("Beitrag",), label="Sparte")
     assert reading.delimiter == ";"
-    assert reading.columns == {"text": ["Beitrag"], "label": "Sparte", "key": None, "fields": ["Nr"]}
+    roles = {"text": ["Beitrag"], "label": "Sparte", "key": None, "vector": None}
+    assert reading.columns == {**roles, "fields": ["Nr"]}
 
 
 def test_a_file_without_a_header_is_refused_until_the_client_says_so() -> None:

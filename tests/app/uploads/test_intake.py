@@ -34,6 +34,7 @@ def test_an_upload_counts_what_it_accepts_and_says_how_it_was_read(client: TestC
         "labeled": 1,
         "unlabeled": 2,
         "empty": 1,
+        "vectors": 0,
         "copies": 0,
         "rejected": 0,
         "errors": [],
@@ -41,7 +42,7 @@ def test_an_upload_counts_what_it_accepts_and_says_how_it_was_read(client: TestC
         "format": "ndjson",
         "charset": "utf-8",
         "delimiter": None,
-        "columns": {"text": ["text"], "label": "label", "key": "key", "fields": ["year", "month"]},
+        "columns": {"text": ["text"], "label": "label", "key": "key", "vector": None, "fields": ["year", "month"]},
         "warnings": [
             "1 of 1 labels has fewer than 5 documents, which is little to learn from: \N{LEFT DOUBLE QUOTATION MARK}x"
             "\N{RIGHT DOUBLE QUOTATION MARK} (1)"
@@ -255,7 +256,7 @@ def test_a_form_is_an_upload_too_and_its_fields_are_choices(client: TestClient, 
     assert answer.status_code == 200, answer.text
     told = answer.json()
     assert (told["format"], told["delimiter"], told["labeled"], told["added"]) == ("csv", ";", 1, 2)
-    assert told["columns"] == {"text": ["Titel"], "label": "Gruppe", "key": None, "fields": []}
+    assert told["columns"] == {"text": ["Titel"], "label": "Gruppe", "key": None, "vector": None, "fields": []}
     without = client.post(f"{corpus}/documents", files={"file": file}, data={**fields, "label": "", "sheet": ""}).json()
     assert (without["columns"]["label"], without["columns"]["fields"]) == (None, ["Gruppe"])
     refused = client.post(f"{corpus}/documents", files={"file": file}, data={"nonsense": "1"})

@@ -164,10 +164,11 @@ def test_json_made_to_break_a_parser_is_a_bad_line(line: bytes) -> None:
         b"text,label\n" + b"some words,a\n" * 200_000,
         b'{"text": "some words", "label": "a"}\n' * 60_000,
         b"[" + b'{"text": "some words", "label": "a"},' * 60_000 + b'{"text": ""}]',
+        (b'{"text": "some words", "vector": [' + b"0.125, " * 99 + b"1]}\n") * 6_000,
         b"some words here\n" * 150_000,
         b"1 1:2 5:1\n" * 100_000,
     ],
-    ids=["csv", "ndjson", "json", "text", "svmlight"],
+    ids=["csv", "ndjson", "json", "vectors", "text", "svmlight"],
 )
 def test_a_large_file_is_read_in_flat_memory(data: bytes) -> None:
     reading_limits = ReadLimits()

@@ -181,6 +181,32 @@ def test_no_transaction_takes_more_rows_than_it_may(database: Database) -> None:
     assert sum(taken) > N_DOCUMENTS
 
 
+@pytest.mark.usefixtures("few_at_once")
+def test_vectors_go_by_the_documents_that_have_them_and_others_keep_theirs(database: Database) -> None:
+    with database.sessions.begin() as session:
+        add_corpus(session, OTHER)
+        add_corpus(session, documents=N_DOCUMENTS)
+        by_corpus = {
+            corpus_id: session.scalars(select(Document.id).where(Document.corpus_id == corpus_id)).all()
+            for corpus_id in (CORPUS, OTHER)
+        }
+        session.add_all(
+            DocumentVector(document_id=document_id, made_by="", version=version, data=b"")
+            for corpus_id, ids in by_corpus.items()
+            for n, document_id in enumerate(ids)
+            for version in range(n % 7)
+        )
+    mark(database)
+    deletes: list[str] = []
+    event.listen(database.engine, "before_cursor_execute", lambda *a: deletes.append(a[2]))
+    Removal(database).run()
+    with database.readers.begin() as session:
+        left = session.scalars(select(DocumentVector.document_id).distinct()).all()
+        assert set(left) == {id_ for n, id_ in enumerate(by_corpus[OTHER]) if n % 7}
+    n_deletes = sum(statement.startswith("DELETE FROM document_vectors") for statement in deletes)
+    assert N_DOCUMENTS / 3 < n_deletes < N_DOCUMENTS
+
+
 @pytest.mark.parametrize("kind", ["sqlite"])
 def test_each_part_is_found_by_its_keys_alone(database: Database) -> None:
     """Another index that begins with the same columns would be read to its end for each part."""
@@ -201,7 +227,8 @@ def test_each_part_is_found_by_its_keys_alone(database: Database) -> None:
         }
     assert set(plans) == set(counted(database))
     few_of_one_parent = {"units", "jobs", "encodings", "corpora", "comparisons", "models", "text_indexes"}
-    for table in set(plans) - few_of_one_parent:
+    assert "(document_id=?)" in (plans["document_vectors"] or [""])[-1], "those of many documents at once"
+    for table in set(plans) - few_of_one_parent - {"document_vectors"}:
         [*_, plan] = plans[table] or ()
         [*_, last] = Base.metadata.tables[table].primary_key
         assert f"{last.name}>? AND {last.name}<?" in plan.replace("rowid", "id")
