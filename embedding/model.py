@@ -58,6 +58,11 @@ class EmbeddingModel:
         """SHA-256, in hex: the same files give the same vectors."""
         return self.files.digest
 
+    @property
+    def n_characters(self) -> int:
+        """How many characters of a text are looked at."""
+        return CHARACTERS * self.files.max_tokens
+
     def embed(self, texts: Sequence[str], check: Callable[[], None] = nothing) -> Array:
         """float16[n, p]: the vectors of texts, 1 long; zeros for a text without a token.
 
@@ -73,7 +78,7 @@ class EmbeddingModel:
 
     def tokens(self, text: str) -> list[int]:
         """The tokens of a text that count, with those at its ends; none if there are only these."""
-        encoded = self.tokenizer.encode(text[: CHARACTERS * self.files.max_tokens])
+        encoded = self.tokenizer.encode(text[: self.n_characters])
         ids: list[int] = encoded.ids
         return [] if all(encoded.special_tokens_mask) else ids
 

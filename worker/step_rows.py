@@ -10,14 +10,14 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.core.db import upsert
-from app.core.tables import AtomRun, CalibrationStep, PowerStep
+from app.core.tables import AtomRun, CalibrationStep, PowerStep, VectorStep
 from sampler.archive import CheckpointError, pack, unpack
 from sampler.corpus import Array
 
 logger = logging.getLogger(__name__)
 
 Arrays = dict[str, Array]
-Table = type[AtomRun] | type[CalibrationStep] | type[PowerStep]
+Table = type[AtomRun] | type[CalibrationStep] | type[PowerStep] | type[VectorStep]
 Key = Mapping[str, Any]  # the columns of a table's key but for `number`, and their values
 
 
@@ -34,7 +34,12 @@ SCALARS = Form(
     lambda result: {name: value.item() for name, value in result.items()},
     lambda data: {name: np.asarray(value) for name, value in data.items()},
 )
-FORMS: dict[Table, Form] = {AtomRun: CHECKED_BYTES, CalibrationStep: CHECKED_BYTES, PowerStep: SCALARS}
+FORMS: dict[Table, Form] = {
+    VectorStep: CHECKED_BYTES,
+    AtomRun: CHECKED_BYTES,
+    CalibrationStep: CHECKED_BYTES,
+    PowerStep: SCALARS,
+}
 
 
 def read(session: Session, table: Table, key: Key) -> list[Arrays]:
