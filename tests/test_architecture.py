@@ -154,7 +154,7 @@ APP_PARTS = {
         "sampler",
     ),
     "app.commands": ("app.core", "app.processes", "app.commands", "newfound_client"),
-    "app": ("app",),  # the command line, which starts the worker by name
+    "app": ("app", "embedding.folder"),  # the command line, which starts the worker by name
 }
 
 
