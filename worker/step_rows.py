@@ -1,5 +1,6 @@
 """Rows of stepwise units: what each step found, numbered from 0."""
 
+import hashlib
 import logging
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -63,6 +64,15 @@ def read_all(session: Session, table: Table, key: Key, n_steps: int) -> list[Arr
     if len(results) < n_steps:
         raise CheckpointError(f"{table.__tablename__} {len(results)} of {n_steps} is missing or damaged")
     return results
+
+
+def next_digest(digest: str, result: Arrays) -> str:
+    """The digest after one more result, hexadecimal SHA-256: a hash chain."""
+    hashed = hashlib.sha256(digest.encode())
+    for name, array in sorted(result.items()):
+        hashed.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        hashed.update(array.tobytes())
+    return hashed.hexdigest()
 
 
 def save(session: Session, table: Table, key: Key, number: int, result: Arrays) -> None:

@@ -28,8 +28,7 @@ from worker.baselines import one_thread
 from worker.document_vectors import AT_ONCE, NUMBER_BYTES, in_blocks, length_of, made_by
 from worker.encode import load_corpus
 from worker.leg import Leg, Stopped, nothing
-from worker.step_rows import Arrays, Key
-from worker.steps import next_digest
+from worker.step_rows import Arrays, Key, next_digest
 from worker.store import Stored
 
 logger = logging.getLogger(__name__)
