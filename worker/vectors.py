@@ -109,7 +109,7 @@ def load_vectors(session: Session, job: Job, stored: Stored) -> Array | None:
 
 def load_axes(session: Session, job: Job) -> Axes:
     """How vectors of documents become places along axes. Raises CheckpointError if they are damaged or missing."""
-    [first, *_] = step_rows.read_all(session, VectorStep, key_of(job), 1)
+    [first] = step_rows.read_all(session, VectorStep, {**key_of(job), "number": 0}, 1)
     return Axes(**first)
 
 
@@ -186,7 +186,8 @@ class Rows(NamedTuple):
         for block in in_blocks(some.size, AT_ONCE):
             check(self.leg)
             with self.leg.database.readers.begin() as session:
-                yield document_vectors.read(session, self.leg.job, some[block], self.length)
+                vectors = document_vectors.read(session, self.leg.job, some[block], self.length)
+            yield vectors
 
 
 def take_steps(rows: Rows, n_before: int, saving: Saving) -> Iterator[Saved]:
