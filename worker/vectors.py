@@ -65,9 +65,9 @@ class Saving(NamedTuple):
 
 def run_vectors(leg: Leg) -> list[int]:
     """Make what is missing, until the leg or the unit is over."""
-    stored = load_corpus(leg)
+    there = look(leg, load_corpus(leg))
     first_work_at = time.monotonic()
-    for saved in work(leg, stored, is_own=True):
+    for saved in work(leg, there, is_own=True):
         if not saved.is_last and (not saved.goes_on or leg.is_over(first_work_at)):
             return leg.give_back()
     return leg.end()
@@ -87,7 +87,7 @@ def vectors_of(leg: Leg, stored: Stored) -> Array | None:
 
 def make_again(leg: Leg, stored: Stored) -> None:
     """Make what is damaged or missing of the job's vectors, in the leg of another unit. Raises Stopped."""
-    for saved in work(leg, stored, is_own=False):
+    for saved in work(leg, look(leg, stored), is_own=False):
         if not saved.is_last and (not saved.goes_on or leg.must_stop()):
             raise Stopped(f"job {leg.job.id}: while its vectors were prepared again")
 
@@ -123,28 +123,45 @@ def n_steps(n_texts: int) -> int:
     return 1 + -(-n_texts // PIECE_TEXTS)
 
 
-def work(leg: Leg, stored: Stored, *, is_own: bool) -> Iterator[Saved]:
+class There(NamedTuple):
+    """Which vectors there are when a leg begins."""
+
+    sources: Array  # int64[T], see `document_vectors.sources`
+    to_make: Array  # int64: the documents whose vectors this service makes, in the order of texts
+    n_bytes: Array  # int64, of their vectors; 0 for one that is missing
+    length: int  # numbers of a vector that is there; 0 if there is none
+
+
+def look(leg: Leg, stored: Stored) -> There:
+    """Which vectors there are."""
+    with leg.database.readers.begin() as session:
+        sources = document_vectors.sources(session, leg.job, stored)
+        wanted = sources[sources > 0]
+        if made_by(leg.job) == BROUGHT:  # all are there, and of one length
+            some = document_vectors.sizes(session, leg.job, wanted[:AT_ONCE])
+            return There(sources, wanted[:0], some[:0], length_of(some))
+        n_bytes = document_vectors.sizes(session, leg.job, wanted)
+        return There(sources, wanted, n_bytes, length_of(n_bytes))
+
+
+def work(leg: Leg, there: There, *, is_own: bool) -> Iterator[Saved]:
     """Do what is missing of the unit's work, and tell after each piece; that is noted as progress in its own leg.
 
     Blocks of documents come first, then the steps; those that were there are counted as they are passed.
     """
-    with leg.database.readers.begin() as session:
-        sources = document_vectors.sources(session, leg.job, stored)
-        wanted = sources[sources > 0]
-        n_bytes = document_vectors.sizes(session, leg.job, wanted)
-    n_blocks = 0 if made_by(leg.job) == BROUGHT else -(-wanted.size // BLOCK_DOCUMENTS)
-    saving, length = Saving(leg, n_blocks + n_steps(sources.size), is_own), length_of(n_bytes)
-    if n_blocks > 0 and (length == 0 or (n_bytes != length * NUMBER_BYTES).any()):
+    n_blocks, length = -(-there.to_make.size // BLOCK_DOCUMENTS), there.length
+    saving = Saving(leg, n_blocks + n_steps(there.sources.size), is_own)
+    if n_blocks > 0 and (length == 0 or (there.n_bytes != length * NUMBER_BYTES).any()):
         model = model_for(leg, made_by(leg.job))
         length = model.length
-        is_missing = n_bytes != length * NUMBER_BYTES
-        for number, block in enumerate(in_blocks(wanted.size, BLOCK_DOCUMENTS)):
-            missing = wanted[block][is_missing[block]]
+        is_missing = there.n_bytes != length * NUMBER_BYTES
+        for number, block in enumerate(in_blocks(there.to_make.size, BLOCK_DOCUMENTS)):
+            missing = there.to_make[block][is_missing[block]]
             if missing.size > 0:
                 made = embedded(leg, model, missing)
                 block_of = partial(document_vectors.save, digest=model.digest, vectors=made)
                 yield saving.save(block_of, number + 1)
-    yield from take_steps(Rows(leg, sources, length), n_blocks, saving)
+    yield from take_steps(Rows(leg, there.sources, length), n_blocks, saving)
 
 
 def model_for(leg: Leg, digest: str) -> EmbeddingModel:
