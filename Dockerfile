@@ -13,6 +13,7 @@ RUN /opt/newfound/bin/pip install --no-cache-dir --require-hashes --only-binary 
 COPY pyproject.toml README.md LICENSE ./
 COPY app ./app
 COPY baselines ./baselines
+COPY embedding ./embedding
 COPY migrations ./migrations
 COPY newfound_client ./newfound_client
 COPY sampler ./sampler

@@ -8,7 +8,8 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from app.commands import CommandFailed
 from app.commands.arguments import add_arguments
 from app.core import presence
 from app.core.db import Database, connect
+from app.core.embedding_models import check_folder, try_model
 from app.core.schema import SchemaError, check_schema, migrate
 from app.core.settings import Settings
 from app.processes.address import AddressError, address_of, check_address
@@ -33,6 +35,7 @@ from app.processes.kernel_cache import (
     turn_to_compile,
 )
 from app.processes.supervisor import ApiEnded, Supervisor, stop_on_signals
+from embedding.folder import UnusableModel
 
 logger = logging.getLogger(__name__)
 
@@ -84,10 +87,11 @@ def make_parser() -> argparse.ArgumentParser:
         command.set_defaults(run=run, preparations=preparations, is_client=False, log_level=logging.INFO)
         return command
 
-    everything = (prepare_data_folder, prepare_data, prepare_encodings, prepare_kernel_cache)
+    everything = (prepare_data_folder, prepare_data, prepare_encodings, prepare_kernel_cache, check_embedding_folder)
     add("serve", serve, "migrate, then run the API and workers until Ctrl-C", *everything)
-    add("api", api, "run the API alone", prepare_data, check_listening)
-    workers = add("worker", worker, "run one worker alone", prepare_data, prepare_encodings, prepare_kernel_cache)
+    add("api", api, "run the API alone", prepare_data, check_listening, try_embedding_model)
+    for_workers = (prepare_data, prepare_encodings, prepare_kernel_cache, try_embedding_model)
+    workers = add("worker", worker, "run one worker alone", *for_workers)
     workers.add_argument("--name", default=f"{socket.gethostname()}-{os.getpid()}", help="unique worker name")
     add(
         "compile",
@@ -125,6 +129,27 @@ def file_of(url: URL) -> Path:
 def prepare_encodings(settings: Settings) -> None:
     """Make the folder of encoded corpora."""
     prepare("NEWFOUND_ENCODINGS_FOLDER" if settings.encodings_folder else "NEWFOUND_DATA_FOLDER", settings.encodings)
+
+
+def check_embedding_folder(settings: Settings) -> None:
+    """Raise WrongSetting if the embedding model's folder is not one; the processes that need it try its files."""
+    with refused_embedding_model():
+        check_folder(settings)
+
+
+def try_embedding_model(settings: Settings) -> None:
+    """Raise WrongSetting if the embedding model, where one is named, cannot make a vector."""
+    with refused_embedding_model():
+        try_model(settings)
+
+
+@contextmanager
+def refused_embedding_model() -> Iterator[None]:
+    """Within this context an embedding model that cannot be used is a WrongSetting."""
+    try:
+        yield
+    except UnusableModel as error:
+        raise WrongSetting(f"NEWFOUND_EMBEDDING_MODEL_FOLDER: {error}") from error
 
 
 def check_listening(settings: Settings) -> None:

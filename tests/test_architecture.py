@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-ROOMS = ("app", "worker", "sampler", "baselines", "newfound_client", "migrations", "tests", "benchmarks")
+ROOMS = ("app", "worker", "sampler", "baselines", "embedding", "newfound_client", "migrations", "tests", "benchmarks")
 
 # What each room may take from the others, by the beginning of the module's name.
 ALLOWED = {
     "app": (
         "app",
         "baselines.settings",
+        "embedding",
         "newfound_client",
         "migrations",
         "sampler.answers.metrics",
@@ -26,9 +27,10 @@ ALLOWED = {
         "sampler.hyperparameters",
         "sampler.text",
     ),
-    "worker": ("worker", "app.core", "app.broker", "app.review.clamped", "sampler", "baselines"),
+    "worker": ("worker", "app.core", "app.broker", "app.review.clamped", "sampler", "baselines", "embedding"),
     "sampler": ("sampler",),
     "baselines": ("baselines", "sampler"),
+    "embedding": ("embedding",),
     "newfound_client": ("newfound_client",),
     "migrations": ("migrations", "app.core.tables"),
 }
@@ -126,7 +128,7 @@ def test_what_the_api_takes_from_the_sampler_loads_no_numba() -> None:
 # The same for the parts of the app: what is not named here may take all of them.
 APP_PARTS = {
     "app.core.settings": (),
-    "app.core": ("app.core", "migrations"),
+    "app.core": ("app.core", "embedding", "migrations"),
     "app.broker": ("app.core", "app.broker"),
     "app.schemas": ("app.core", "app.schemas", "baselines.settings", "sampler"),
     "app.uploads": ("app.core", "app.uploads"),
@@ -152,7 +154,7 @@ APP_PARTS = {
         "sampler",
     ),
     "app.commands": ("app.core", "app.processes", "app.commands", "newfound_client"),
-    "app": ("app",),  # the command line, which starts the worker by name
+    "app": ("app", "embedding.folder"),  # the command line, which starts the worker by name
 }
 
 

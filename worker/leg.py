@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from app.core import disk, leases
 from app.core.db import AWAY, Database, is_away
+from app.core.embedding_models import embedding_digest
 from app.core.leases import UnitProgress
 from app.core.next_unit import others_wait
 from app.core.settings import Settings
@@ -90,7 +91,7 @@ class Leg:
             return False
         try:
             with self.database.readers.begin() as session:
-                return others_wait(session, self.job.id)
+                return others_wait(session, self.job.id, embedding_digest(self.settings))
         except AWAY:
             return False  # the next save waits for the database
 

@@ -12,6 +12,7 @@ from sqlalchemy import select
 from app.broker import queue
 from app.core import leases, presence
 from app.core.db import Database
+from app.core.embedding_models import embedding_digest
 from app.core.settings import Settings
 from app.core.tables import Encoding
 from worker.corpus_cache import CorpusCache
@@ -46,7 +47,7 @@ class Reaper:
         """Free what has no live lease, and call for workers; a database that is away is asked again next time."""
         try:
             with self.database.sessions.begin() as session:
-                presence.record(session, self.name)
+                presence.record(session, self.name, embedding_model=embedding_digest(self.settings))
                 unit_ids = leases.reap(session)
         except Exception as error:
             logger.warning("reaping failed, will be retried: %r", error)

@@ -19,6 +19,7 @@ from worker.encode import encode
 from worker.heartbeat import Heartbeat
 from worker.leg import DatabaseAway, Leg, Stopped, reason_of, told
 from worker.steps import run_steps
+from worker.vectors import run_vectors
 
 logger = logging.getLogger(__name__)
 
@@ -90,6 +91,7 @@ def work_on(leg: Leg) -> list[int]:
 
 WORK: dict[str, Callable[[Leg], list[int]]] = {
     UnitKind.ENCODE: encode,
+    UnitKind.VECTORS: run_vectors,
     UnitKind.ATOMS: run_steps,
     UnitKind.CALIBRATE: run_steps,
     UnitKind.CHAIN: run_chain,

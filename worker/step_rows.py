@@ -1,5 +1,6 @@
 """Rows of stepwise units: what each step found, numbered from 0."""
 
+import hashlib
 import logging
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -10,14 +11,14 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.core.db import upsert
-from app.core.tables import AtomRun, CalibrationStep, PowerStep
+from app.core.tables import AtomRun, CalibrationStep, PowerStep, VectorStep
 from sampler.archive import CheckpointError, pack, unpack
 from sampler.corpus import Array
 
 logger = logging.getLogger(__name__)
 
 Arrays = dict[str, Array]
-Table = type[AtomRun] | type[CalibrationStep] | type[PowerStep]
+Table = type[AtomRun] | type[CalibrationStep] | type[PowerStep] | type[VectorStep]
 Key = Mapping[str, Any]  # the columns of a table's key but for `number`, and their values
 
 
@@ -34,7 +35,12 @@ SCALARS = Form(
     lambda result: {name: value.item() for name, value in result.items()},
     lambda data: {name: np.asarray(value) for name, value in data.items()},
 )
-FORMS: dict[Table, Form] = {AtomRun: CHECKED_BYTES, CalibrationStep: CHECKED_BYTES, PowerStep: SCALARS}
+FORMS: dict[Table, Form] = {
+    VectorStep: CHECKED_BYTES,
+    AtomRun: CHECKED_BYTES,
+    CalibrationStep: CHECKED_BYTES,
+    PowerStep: SCALARS,
+}
 
 
 def read(session: Session, table: Table, key: Key) -> list[Arrays]:
@@ -58,6 +64,15 @@ def read_all(session: Session, table: Table, key: Key, n_steps: int) -> list[Arr
     if len(results) < n_steps:
         raise CheckpointError(f"{table.__tablename__} {len(results)} of {n_steps} is missing or damaged")
     return results
+
+
+def next_digest(digest: str, result: Arrays) -> str:
+    """The digest after one more result, hexadecimal SHA-256: a hash chain."""
+    hashed = hashlib.sha256(digest.encode())
+    for name, array in sorted(result.items()):
+        hashed.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        hashed.update(array.tobytes())
+    return hashed.hexdigest()
 
 
 def save(session: Session, table: Table, key: Key, number: int, result: Arrays) -> None:

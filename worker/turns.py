@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from app.broker import queue
 from app.core.db import AWAY, Database, is_away
+from app.core.embedding_models import embedding_digest
 from app.core.next_unit import Free, next_unit
 from app.core.settings import Settings
 from worker import runner
@@ -24,7 +25,7 @@ def work(database: Database, settings: Settings, leaving: Callable[[], bool]) ->
         queue.call(1)
     turn_of, turn_ends, n_legs = None, 0.0, 0
     while not leaving():
-        unit = unit_to_claim(database, turn_of if time.monotonic() < turn_ends else None)
+        unit = unit_to_claim(database, settings, turn_of if time.monotonic() < turn_ends else None)
         if unit is None:
             break
         if unit.job_id != turn_of or time.monotonic() >= turn_ends:
@@ -36,11 +37,14 @@ def work(database: Database, settings: Settings, leaving: Callable[[], bool]) ->
     return n_legs
 
 
-def unit_to_claim(database: Database, turn_of: str | None) -> Free | None:
-    """The unit to claim next; None if there is none, or if the database is away: reapers call again later."""
+def unit_to_claim(database: Database, settings: Settings, turn_of: str | None) -> Free | None:
+    """The unit to claim next; None if there is none that this worker can do.
+
+    None too if the database is away: reapers call again later.
+    """
     try:
         with database.readers.begin() as session:
-            return next_unit(session, turn_of)
+            return next_unit(session, turn_of, embedding_digest(settings))
     except AWAY as error:
         if not is_away(error):
             raise

@@ -2,12 +2,15 @@
 
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Select, case, func, literal, select
+from sqlalchemy import ColumnElement, Select, Text, case, cast, func, literal, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from app.core.db import now
+from app.core.kinds import UnitKind
 from app.core.leases import is_free
-from app.core.tables import Job, Unit
+from app.core.tables import Job, Unit, named_in
+
+EMBEDDING_MODEL = "embedding_model"  # in the settings of a job whose vectors are made
 
 
 def at_work(what: ColumnElement[int]) -> Select[int]:
@@ -15,6 +18,18 @@ def at_work(what: ColumnElement[int]) -> Select[int]:
     other = aliased(Unit)
     is_held = (other.job_id == Unit.job_id, other.status == "running", other.lease_until >= now())
     return select(what).select_from(other).where(*is_held).correlate(Unit)
+
+
+def is_possible(embedding_model: str | None) -> ColumnElement[bool]:
+    """The condition that a worker with this embedding model, or none, can do a unit of a job: make its vectors, if so.
+
+    Settings are looked at as text, since what is damaged there must not spoil the search.
+    """
+    settings = cast(Job.settings, Text)
+    possible = [Unit.kind != UnitKind.VECTORS, ~settings.contains(f'"{EMBEDDING_MODEL}": "', autoescape=True)]
+    if embedding_model is not None:
+        possible.append(settings.contains(named_in(EMBEDDING_MODEL, embedding_model), autoescape=True))
+    return or_(*possible)
 
 
 class Free(NamedTuple):
@@ -25,8 +40,8 @@ class Free(NamedTuple):
     side: str | None
 
 
-def next_unit(session: Session, turn_of: str | None = None) -> Free | None:
-    """The unit that a worker that is free should claim; None if none is free.
+def next_unit(session: Session, turn_of: str | None = None, embedding_model: str | None = None) -> Free | None:
+    """The unit that a worker that is free, with this embedding model, should claim; None if there is none for it.
 
     Jobs take turns. First comes the job on which the fewest workers are at work, then the job whose turn it still
     is for the worker that asks (`turn_of`), then the one that no worker has turned to for the longest time. Within
@@ -38,14 +53,15 @@ def next_unit(session: Session, turn_of: str | None = None) -> Free | None:
     found = session.execute(
         select(Unit.id, Unit.job_id, Unit.side)
         .join(Job, Job.id == Unit.job_id)
-        .where(is_free())
+        .where(is_free(), is_possible(embedding_model))
         .order_by(*in_turn)
         .limit(1)
     ).one_or_none()
     return None if found is None else Free(*found)
 
 
-def others_wait(session: Session, job_id: str) -> bool:
-    """Whether another job has a unit that is free and no worker at all."""
-    waiting = select(Unit.id).where(is_free(), Unit.job_id != job_id, ~at_work(literal(1)).exists())
+def others_wait(session: Session, job_id: str, embedding_model: str | None = None) -> bool:
+    """Whether another job has no worker at all, and a unit that is free and possible with this embedding model."""
+    waiting = select(Unit.id).join(Job, Job.id == Unit.job_id).where(is_free(), is_possible(embedding_model))
+    waiting = waiting.where(Unit.job_id != job_id, ~at_work(literal(1)).exists())
     return session.scalar(waiting.limit(1)) is not None

@@ -48,6 +48,7 @@ class Settings(BaseSettings):
 
     encodings_folder: Path | None = None  # default: in the data folder; where workers map encoded corpora from
     max_encodings_bytes: int = Field(default=2**35, ge=0)  # there; the last one stays whatever its size
+    embedding_model_folder: Path | None = None  # default: no vectors are made; `embedding.folder`
 
     max_live_jobs: int = Field(default=500, ge=1)  # queued or running at once, side runs included
     max_live_units: int = Field(default=10_000, ge=1)  # of work that these jobs still have to do

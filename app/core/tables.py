@@ -628,6 +628,7 @@ class Worker(Base):
     name: Mapped[str] = mapped_column(String(MAX_NAME), primary_key=True)
     seen_at: Mapped[float]
     note: Mapped[str | None]  # why it takes no work yet
+    embedding_model: Mapped[str | None] = mapped_column(String(64))  # digest of the model with which it makes vectors
 
 
 class IdempotentRequest(Base):

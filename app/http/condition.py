@@ -11,6 +11,8 @@ from sqlalchemy.orm import Session
 from app.broker import queue
 from app.core import disk, ends, presence
 from app.core.db import Database, now
+from app.core.embedding_models import embedding_digest, waits_for
+from app.core.kinds import UnitKind, vectors_made_by
 from app.core.runs import LIVE
 from app.core.schema import head_revision, schema_revision
 from app.core.settings import Settings
@@ -61,21 +63,27 @@ class Health(NamedTuple):
 
     schema: str
     workers: int
+    embedding_model: str | None  # the digest of that with which jobs make vectors
     faults: dict[str, str]
 
 
 def examine(database: Database, settings: Settings) -> Health:
     """Look at each part. Raises what the database raises if it does not answer."""
     revision, head = schema_revision(database) or "none", head_revision()
+    embedding_model = embedding_digest(settings)
     with database.readers.begin() as session:
         workers = presence.alive(session, settings)
+        of_workers = presence.embedding_models(session, settings) if embedding_model else set()
+    is_missed = embedding_model is not None and workers > 0 and embedding_model not in of_workers
     reasons = {
         "schema": None if revision == head else f"the schema is at {revision}, not at {head}: run `newfound migrate`",
         "broker": None if broker.is_there() else NO_BROKER,
         "workers": None if workers else NO_WORKER,
         "disk": disk.shortage(settings),
+        "embedding_model": f"jobs with vectors wait: {waits_for(str(embedding_model))}" if is_missed else None,
     }
-    return Health(revision, workers, {name: reason for name, reason in reasons.items() if reason is not None})
+    faults = {name: reason for name, reason in reasons.items() if reason is not None}
+    return Health(revision, workers, embedding_model, faults)
 
 
 def why_jobs_wait(session: Session, settings: Settings) -> str | None:
@@ -98,8 +106,18 @@ def notes_of(session: Session, job_ids: set[str], settings: Settings) -> dict[st
     notes: dict[str, str | None] = {
         heir: f"it begins when job {source}, which it continues, has succeeded" for heir, source in sources
     }
+    notes |= without_model(session, idle - notes.keys(), settings)
     others = idle - notes.keys()
     return notes | dict.fromkeys(others, why_jobs_wait(session, settings) if others else None)
+
+
+def without_model(session: Session, job_ids: set[str], settings: Settings) -> dict[str, str]:
+    """Why those of some jobs wait whose vectors are to be made next, by a model that no worker has that lives."""
+    ready = select(Job.id, Job.settings).join(Unit, Unit.job_id == Job.id)
+    ready = ready.where(Job.id.in_(job_ids), Unit.kind == UnitKind.VECTORS, Unit.status == "ready")
+    models = presence.embedding_models(session, settings) if job_ids and presence.alive(session, settings) else None
+    wanted = {} if models is None else {job_id: vectors_made_by(given) for job_id, given in session.execute(ready)}
+    return {job_id: waits_for(digest) for job_id, digest in wanted.items() if digest and digest not in (models or ())}
 
 
 def unattended(session: Session, job_ids: set[str]) -> set[str]:

@@ -175,10 +175,15 @@ class CorpusDetail(CorpusCounts):
 class HealthOut(BaseModel):
     """The health of the service."""
 
-    model_config = example(status="ok", version="0.1.0", schema="0007", workers=2, faults={})
+    model_config = example(status="ok", version="0.1.0", schema="0014", workers=2, embedding_model=None, faults={})
 
     status: Literal["ok", "degraded"]
     version: str
     schema_: str = Field(serialization_alias="schema", description="Revision of the database schema.")
     workers: int = Field(description="Workers seen recently.")
-    faults: dict[str, str] = Field(description="What is wrong, by `schema`, `broker`, `workers` and `disk`.")
+    embedding_model: str | None = Field(
+        description="Digest of the embedding model that makes vectors for jobs; null if the operator has named none."
+    )
+    faults: dict[str, str] = Field(
+        description="What is wrong, by `schema`, `broker`, `workers`, `disk` and `embedding_model`."
+    )

@@ -16,6 +16,7 @@ FOREVER = 2**31 - 1
 def upgrade() -> None:
     """Add them."""
     op.add_column("corpora", sa.Column("vector_length", sa.Integer(), nullable=True))
+    op.add_column("workers", sa.Column("embedding_model", sa.String(64), nullable=True))
     op.create_table(
         "document_vectors",
         sa.Column("document_id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
@@ -61,4 +62,5 @@ def downgrade() -> None:
     op.drop_table("category_descriptions")
     op.drop_table("vector_steps")
     op.drop_table("document_vectors")
+    op.drop_column("workers", "embedding_model")
     op.drop_column("corpora", "vector_length")

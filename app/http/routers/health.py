@@ -43,5 +43,10 @@ def health_out(found: Health) -> HealthOut:
     """Health as HTTP reports it."""
     status = "degraded" if found.faults else "ok"
     return HealthOut(
-        status=status, version=version("newfound"), schema_=found.schema, workers=found.workers, faults=found.faults
+        status=status,
+        version=version("newfound"),
+        schema_=found.schema,
+        workers=found.workers,
+        embedding_model=found.embedding_model,
+        faults=found.faults,
     )

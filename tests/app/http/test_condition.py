@@ -10,12 +10,14 @@ from starlette.testclient import TestClient
 from app.broker import queue
 from app.core import disk, presence
 from app.core.db import Database
+from app.core.embedding_models import embedding_digest, waits_for
 from app.core.schema import head_revision
 from app.core.settings import Settings
 from app.http import condition
 from app.http.condition import Broker
 from app.http.main import create_app
 from tests.app.rows import NOBODY_LISTENS
+from tests.embedding.tiny_model import FOLDER
 from tests.waits import REQUEST_SECONDS, wait_for
 
 
@@ -27,7 +29,14 @@ def add_worker(database: Database) -> None:
 def test_a_service_with_all_its_parts_is_ok_and_ready(client: TestClient, database: Database) -> None:
     add_worker(database)
     told = client.get("/health").json()
-    assert told == {"status": "ok", "version": "0.1.0", "schema": head_revision(), "workers": 1, "faults": {}}
+    assert told == {
+        "status": "ok",
+        "version": "0.1.0",
+        "schema": head_revision(),
+        "workers": 1,
+        "embedding_model": None,
+        "faults": {},
+    }
     ready = client.get("/readyz")
     assert (ready.status_code, ready.json()) == (200, told)
     assert client.get("/livez").status_code == 204
@@ -46,6 +55,19 @@ def faults_of(client: TestClient) -> dict[str, str]:
 
 def test_without_a_worker_the_service_is_degraded(client: TestClient) -> None:
     assert faults_of(client) == {"workers": condition.NO_WORKER}
+
+
+def test_a_service_whose_workers_lack_its_embedding_model_is_degraded(database: Database, settings: Settings) -> None:
+    digest = embedding_digest(named := settings.model_copy(update={"embedding_model_folder": FOLDER}))
+    assert digest is not None
+    with TestClient(create_app(named)) as client:
+        assert faults_of(client) == {"workers": condition.NO_WORKER}
+        add_worker(database)
+        assert faults_of(client) == {"embedding_model": f"jobs with vectors wait: {waits_for(digest)}"}
+        with database.sessions.begin() as session:
+            presence.record(session, "worker-2", embedding_model=digest)
+        told = client.get("/readyz").json()
+        assert (told["status"], told["embedding_model"]) == ("ok", digest)
 
 
 @pytest.mark.parametrize("kind", ["sqlite"])

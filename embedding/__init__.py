@@ -1,0 +1,1 @@
+"""Vectors of texts, made by a model in a folder: the extra `embed`. Knows nothing of the service."""
