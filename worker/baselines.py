@@ -30,7 +30,7 @@ from sampler.frozen.freeze import judge
 from sampler.hyperparameters import CalibratedHyperparameters
 from sampler.numerics.threads import Threads
 from worker.conclusions import Chains, JobConclusion
-from worker.store import Names
+from worker.store import Names, Stored
 
 METHODS: dict[str, tuple[Callable[[Given, Any], Method], type[Any]]] = {
     kinds.Model.DLDA: (Dlda, DldaSettings),
@@ -69,11 +69,17 @@ class Baseline:
         self.methods: dict[int, Method] = {}  # by number of categories: what they have prepared serves all runs
 
     @classmethod
-    def of(cls, session: Session, job: Job, corpus: Corpus, threads: Threads) -> Self:
+    def of(cls, session: Session, job: Job, stored: Stored, threads: Threads) -> Self:
         """All is in the settings."""
         name, settings = job.settings["model"], job.settings
         return cls(
-            name, corpus, settings[name], kinds.numbers_of(settings), settings["chains"], settings["seed"], threads
+            name,
+            stored.corpus,
+            settings[name],
+            kinds.numbers_of(settings),
+            settings["chains"],
+            settings["seed"],
+            threads,
         )
 
     @property

@@ -10,18 +10,18 @@ from app.core.tables import Unit
 from sampler.numerics.threads import Threads
 from worker import store
 from worker.continued import begin
-from worker.encode import load_corpus
 from worker.leg import Leg
 from worker.models import ChainState, Model, model_of
 from worker.steps import mend
 from worker.store import NewDraw, Stored
+from worker.vectors import load_texts
 
 FIRST_SAVE_SECONDS = 0.5
 
 
 def run_chain(leg: Leg) -> list[int]:
     """Sweep from the last checkpoint on, saving every few seconds, until the leg or the chain is over."""
-    stored = load_corpus(leg)
+    stored = load_texts(leg)
     with leg.threads() as threads:
         model = model_for(leg, UnitKind.CHAIN, stored, threads)
         state = restore(leg, model, stored, leg.unit)
@@ -39,7 +39,7 @@ def run_chain(leg: Leg) -> list[int]:
 
 def model_for(leg: Leg, kind: UnitKind, stored: Stored, threads: Threads) -> Model[Any]:
     """The model that a unit of this kind works with. Raises Stopped."""
-    return mend(leg, kind, stored, threads, lambda session: model_of(session, leg.job, stored.corpus, threads))
+    return mend(leg, kind, stored, threads, lambda session: model_of(session, leg.job, stored, threads))
 
 
 def restore(leg: Leg, model: Model[Any], stored: Stored, unit: Unit) -> Any:

@@ -13,9 +13,9 @@ from app.core.tables import Answer, Audit, NumberAnswer, Topic, TreeNode
 from worker import encodings, frozen, portraits, results, store, topics
 from worker.chains import finish, model_for
 from worker.conclusions import Chains
-from worker.encode import load_corpus
 from worker.leg import Leg, Stopped, told
 from worker.store import Rows
+from worker.vectors import load_axes, load_texts
 
 logger = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ def conclude(leg: Leg) -> list[int]:
 
     It is from all chains, or from the one with the highest mean log joint.
     """
-    stored = load_corpus(leg)
+    stored = load_texts(leg)
     with leg.threads() as threads:
         model = model_for(leg, UnitKind.CONCLUDE, stored, threads)
         with leg.database.readers.begin() as session:
@@ -45,13 +45,14 @@ def conclude(leg: Leg) -> list[int]:
         described = portraits.describe(stored.texts, conclusion.consensus, told_by, finer, threads)
         topic_rows = list(topics.topic_rows(leg.job, names.vocabulary, conclusion.topics, threads))
         with leg.database.readers.begin() as session:
+            axes = None if stored.vectors is None else load_axes(session, leg.job)
             identified = portraits.identify(session, leg.job, stored, names, conclusion.consensus, described)
         categories = results.category_rows(
             leg.job, stored.texts, names, conclusion, described, identified, clamped.is_free
         )
         facts = results.facts_with_reasons(conclusion, identified.names)
-        told = frozen.facts(leg.job, names, categories)
-        file = frozen.frozen_file(leg.job, stored, names.vocabulary, conclusion, told, threads)
+        told = frozen.facts(leg.job, names, categories, axes)
+        file = frozen.frozen_file(leg.job, stored, names.vocabulary, conclusion, told, threads, axes)
     clear_unread_results(leg)
     save_all(leg, Answer, results.answer_rows(leg.job, stored, conclusion, described.tree.leaf, clamped))
     save_all(leg, Audit, results.audit_rows(leg.job, stored, conclusion, clamped))

@@ -12,6 +12,7 @@ from app.core.tables import MODEL_PIECE_BYTES, FrozenModel, Job, ModelPart
 from sampler.frozen import model
 from sampler.frozen.freeze import freeze
 from sampler.numerics.threads import Threads
+from sampler.vectors import Axes
 from worker.conclusions import JobConclusion
 from worker.models import hyperparameters_of
 from worker.results import next_edition
@@ -21,24 +22,34 @@ PIECES_AT_ONCE = 4  # rows a transaction
 
 
 def frozen_file(
-    job: Job, stored: Stored, vocabulary: list[str], conclusion: JobConclusion, told: dict[str, Any], threads: Threads
-) -> bytes:
-    """The file that answers new documents as the job would; empty for a job without a category."""
+    job: Job, stored: Stored, vocabulary: list[str], conclusion: JobConclusion, told: dict[str, Any], threads: Threads,
+    axes: Axes | None = None,
+) -> bytes:  # fmt: skip
+    """The file that answers new documents as the job would; empty for a job without a category.
+
+    `axes` are those of the vectors that the job has used, if any.
+    """
     if conclusion.judged is None:
         return b""
     hyperparameters, seed = hyperparameters_of(job), job.settings["seed"]
-    frozen = freeze(stored.texts, stored.marks, conclusion.consensus, conclusion.judged, hyperparameters, seed, threads)
+    frozen = freeze(
+        stored.texts, stored.marks, conclusion.consensus, conclusion.judged, hyperparameters, seed, threads, axes
+    )
     return model.dump(frozen, vocabulary, told)
 
 
-def facts(job: Job, names: Names, categories: Rows) -> dict[str, Any]:
+def facts(job: Job, names: Names, categories: Rows, axes: Axes | None = None) -> dict[str, Any]:
     """What else is needed to answer, and where the model is from."""
+    of_vectors = {} if axes is None else {"vector_length": int(axes.mean.size)}
+    if axes is not None and job.settings["vectors"] == "made":
+        of_vectors["embedding_model"] = job.settings["embedding_model"]
     return {
         "job": job.id,
         "edition": next_edition(job),
         "categories": [{"name": row["name"], "known": row["known"], "id": row.get("short_id")} for row in categories],
         "text": job.settings["text"],
         "texts": names.facts,
+        **of_vectors,
     }
 
 

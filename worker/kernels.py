@@ -13,7 +13,7 @@ from sampler.calibrated.prepared import PreparedCorpus
 from sampler.calibrated.steps import Arrays
 from sampler.carried import ABSENT, Carried
 from sampler.copies import find_copies, texts_from
-from sampler.corpus import UNLABELED, Corpus
+from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.frozen.freeze import freeze
 from sampler.hyperparameters import CalibratedHyperparameters, Hyperparameters, Kernel
 from sampler.numerics.threads import Threads
@@ -49,6 +49,7 @@ def compile_kernels() -> None:
             run_chain(Baseline(name, corpus, constants, [] if name == kinds.Model.DPGM else [3], 1, 0, threads))
         first = small_calibrated(before, threads)
         run_chain(continued_calibrated(corpus, carried, first, threads), carried, run_chain(first))
+        run_chain(small_calibrated(before, threads, small_vectors(before.n_documents)))
 
 
 def run_chain(model: Any, carried: Carried | None = None, before: bytes = b"") -> bytes:
@@ -69,11 +70,18 @@ def run_chain(model: Any, carried: Carried | None = None, before: bytes = b"") -
     return bytes(data)
 
 
-def small_calibrated(corpus: Corpus, threads: Threads) -> Calibrated:
+def small_calibrated(corpus: Corpus, threads: Threads, vectors: Array | None = None) -> Calibrated:
     """The calibrated model after all its steps."""
-    prepared = PreparedCorpus(corpus, FEW_ATOMS, 0)
+    prepared = PreparedCorpus(corpus, FEW_ATOMS, 0, vectors)
     done = steps.all_steps(prepared, steps.all_atom_runs(prepared, threads), threads)
-    return Calibrated(corpus, FEW_ATOMS, 0, done, threads)
+    return Calibrated(corpus, FEW_ATOMS, 0, done, threads, vectors)
+
+
+def small_vectors(n_documents: int) -> Array:
+    """float32[D, 8]: vectors at random, 1 long."""
+    vectors = np.random.default_rng(1).standard_normal((n_documents, 8))
+    unit: Array = vectors / np.sqrt((vectors**2).sum(axis=1, keepdims=True))
+    return unit.astype(np.float32)
 
 
 def continued_calibrated(corpus: Corpus, carried: Carried, first: Calibrated, threads: Threads) -> Calibrated:

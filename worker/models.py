@@ -34,7 +34,7 @@ from worker import step_rows, store, topics
 from worker.baselines import METHODS, Baseline
 from worker.conclusions import Chains, JobConclusion
 from worker.step_rows import Arrays
-from worker.store import Names, NewDraw
+from worker.store import Names, NewDraw, Stored
 
 Traces = Mapping[str, Array]  # float64[C, S] by quantity: the kept draws of each chain
 
@@ -65,7 +65,7 @@ class Model(Protocol[S]):
         """
 
     @classmethod
-    def of(cls, session: Session, job: Job, corpus: Corpus, threads: Threads) -> Self:
+    def of(cls, session: Session, job: Job, stored: Stored, threads: Threads) -> Self:
         """The model as the job's rows have it. Raises CheckpointError if what it follows from is damaged."""
 
     def start(self, number: int) -> S:
@@ -109,11 +109,11 @@ class LbplNtm:
         self.threads, self.answer = threads, answer
 
     @classmethod
-    def of(cls, session: Session, job: Job, corpus: Corpus, threads: Threads) -> Self:
+    def of(cls, session: Session, job: Job, stored: Stored, threads: Threads) -> Self:
         """All is in the settings; a job from before there was a choice of kernels goes on under Algorithm 1."""
         settings, hyperparameters = job.settings, Hyperparameters(**job.settings["hyperparameters"])
         kernel, answer = settings.get("kernel", "collapsed"), settings.get("answer", DEFAULT_ANSWER)
-        return cls(corpus, hyperparameters, kernel, settings["seed"], threads, answer)
+        return cls(stored.corpus, hyperparameters, kernel, settings["seed"], threads, answer)
 
     @property
     def pools_chains(self) -> bool:
@@ -182,21 +182,23 @@ class Calibrated:
         seed: int,
         done: list[Arrays],
         threads: Threads,
+        vectors: Array | None = None,
     ) -> None:
         """`done` are the results of all steps of calibrate."""
         self.corpus, self.hyperparameters, self.seed, self.done = corpus, hyperparameters, seed, done
-        self.threads = threads
+        self.threads, self.vectors = threads, vectors
 
     @classmethod
-    def of(cls, session: Session, job: Job, corpus: Corpus, threads: Threads) -> Self:
+    def of(cls, session: Session, job: Job, stored: Stored, threads: Threads) -> Self:
         """The model with what the steps of its job have found. Raises CheckpointError."""
         hyperparameters, seed = calibrated_hyperparameters(job), job.settings["seed"]
-        return cls(corpus, hyperparameters, seed, calibration_steps(session, job), threads)
+        done = calibration_steps(session, job)
+        return cls(stored.corpus, hyperparameters, seed, done, threads, stored.vectors)
 
     @cached_property
     def calibration(self) -> Calibration:
         """What all chains share; made when it is first asked for, outside of any transaction."""
-        prepared = PreparedCorpus(self.corpus, self.hyperparameters, self.seed)
+        prepared = PreparedCorpus(self.corpus, self.hyperparameters, self.seed, self.vectors)
         return continued.read_steps(prepared, self.done, self.threads)
 
     def start(self, number: int) -> CalibratedState:
@@ -241,6 +243,7 @@ class Calibrated:
             found.temperature,
             self.calibration.learned.rates,
             found.chance,
+            self.calibration.columns,
         )
         learned = topics.learn(self.corpus, found.consensus, self.hyperparameters.n_topics, self.seed, self.threads)
         return JobConclusion(
@@ -270,10 +273,12 @@ def report(calibration: Calibration, names: Names) -> dict[str, Any]:
     return {
         "labeling_rate": calibration.learned.rate,
         "labeling_rates": dict(zip(names.categories, calibration.learned.rates.tolist(), strict=True)),
+        **({"vector_scales": scales_of(calibration)} if calibration.prepared.has_vectors else {}),
         "settings": [
             {
                 "weighting": ("flat", "inverse_frequency")[calibration.settings[s].weighting],
                 "background": calibration.settings[s].has_background,
+                "vectors": calibration.settings[s].has_vectors,
                 "smoothing": calibration.settings[s].smoothing,
                 "power": calibration.settings[s].power,
                 "given_back": float(calibration.scores.given_back[s]),
@@ -283,6 +288,11 @@ def report(calibration: Calibration, names: Names) -> dict[str, Any]:
             for s in order
         ],
     }
+
+
+def scales_of(calibration: Calibration) -> dict[str, float]:
+    """How long the labels have vectors beside words, which are 1 long: for known or new, and for categories."""
+    return dict(zip(("known_or_new", "categories"), calibration.learned.scales.tolist(), strict=True))
 
 
 def diagnostics(judged: Verdict, agreement: Array, traces: Traces) -> dict[str, Any]:
@@ -319,7 +329,7 @@ def calibration_steps(session: Session, job: Job) -> list[Arrays]:
     done = step_rows.read(session, CalibrationStep, key)
     if continued.is_continued(done):
         return done
-    n_steps = steps.n_calibration_steps(calibrated_hyperparameters(job))
+    n_steps = steps.n_calibration_steps(calibrated_hyperparameters(job), bool(done) and steps.used_vectors(done))
     return step_rows.read_all(session, CalibrationStep, key, n_steps)
 
 
@@ -341,6 +351,6 @@ MODELS: dict[str, type[Model[Any]]] = {
 }
 
 
-def model_of(session: Session, job: Job, corpus: Corpus, threads: Threads) -> Model[Any]:
+def model_of(session: Session, job: Job, stored: Stored, threads: Threads) -> Model[Any]:
     """The job's model. Raises CheckpointError if what it follows from is damaged."""
-    return MODELS[job.settings["model"]].of(session, job, corpus, threads)
+    return MODELS[job.settings["model"]].of(session, job, stored, threads)

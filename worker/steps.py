@@ -19,15 +19,15 @@ from sampler.calibrated import steps as calibration_steps
 from sampler.calibrated.continued import N_CONTINUED_STEPS, calibrates_anew, continued_atom_run, continued_step
 from sampler.calibrated.power_test import power_step
 from sampler.calibrated.prepared import PreparedCorpus
-from sampler.corpus import Corpus, fingerprint
+from sampler.corpus import fingerprint
 from sampler.numerics.threads import Threads
 from worker import step_rows
 from worker.continued import Heritage, heritage_of
-from worker.encode import load_corpus
 from worker.leg import Leg, Stopped
 from worker.models import atom_key, calibrated_hyperparameters
-from worker.step_rows import Arrays, Key, Table
+from worker.step_rows import Arrays, Key, Table, next_digest
 from worker.store import Stored, canonical
+from worker.vectors import load_texts
 
 logger = logging.getLogger(__name__)
 
@@ -45,10 +45,13 @@ class Steps(NamedTuple):
     make: Callable[[list[Arrays], Threads], Arrays]  # the next result, from those so far
 
 
-def atoms(session: Session, job: Job, corpus: Corpus, heritage: Heritage | None) -> Steps:
-    """The runs that find the atoms of a corpus, each by itself; or that carry over those of another job."""
-    hyperparameters, seed = calibrated_hyperparameters(job), job.settings["seed"]
-    prepared = PreparedCorpus(corpus, hyperparameters, seed)
+def atoms(session: Session, job: Job, stored: Stored, heritage: Heritage | None) -> Steps:
+    """The runs that find the atoms of a corpus, each by itself; or that carry over those of another job.
+
+    Atoms are of words alone, whether or not there are vectors.
+    """
+    corpus, hyperparameters, seed = stored.corpus, calibrated_hyperparameters(job), job.settings["seed"]
+    prepared = PreparedCorpus(corpus, hyperparameters, seed, stored.vectors)
     key = atom_key(job, calibration_steps.words_digest(corpus))
 
     source = None if heritage is None else heritage.calibrated(session)
@@ -63,43 +66,45 @@ def atoms(session: Session, job: Job, corpus: Corpus, heritage: Heritage | None)
     return Steps(AtomRun, key, calibration_steps.n_atom_runs(hyperparameters), given, make)
 
 
-def calibration(session: Session, job: Job, corpus: Corpus, heritage: Heritage | None) -> Steps:
+def calibration(session: Session, job: Job, stored: Stored, heritage: Heritage | None) -> Steps:
     """The steps that learn from the labels. Raises CheckpointError if an atom run is damaged."""
-    hyperparameters, seed = calibrated_hyperparameters(job), job.settings["seed"]
-    prepared = PreparedCorpus(corpus, hyperparameters, seed)
+    corpus, hyperparameters, seed = stored.corpus, calibrated_hyperparameters(job), job.settings["seed"]
+    prepared = PreparedCorpus(corpus, hyperparameters, seed, stored.vectors)
     key = atom_key(job, calibration_steps.words_digest(corpus))
     runs = step_rows.read_all(session, AtomRun, key, calibration_steps.n_atom_runs(hyperparameters))
 
     source = None if heritage is None else heritage.calibrated(session)
-    if source is not None and calibrates_anew(source, corpus):
+    if source is not None and calibrates_anew(source, corpus, prepared.has_vectors):
         source = None
-    n_steps = N_CONTINUED_STEPS if source is not None else calibration_steps.n_calibration_steps(hyperparameters)
+    n_steps = calibration_steps.n_calibration_steps(hyperparameters, prepared.has_vectors)
+    if source is not None:
+        n_steps = N_CONTINUED_STEPS
 
     def make(done: list[Arrays], threads: Threads) -> Arrays:
         if source is not None:
             return continued_step(prepared, runs, source, done, len(done), threads)
         return calibration_steps.calibration_step(prepared, runs, done, len(done), threads)
 
-    given = f"calibrate {fingerprint(corpus)} {seed} {canonical(job.settings['calibrated'])}"
+    given = f"calibrate {fingerprint(corpus)} {seed} {canonical(job.settings['calibrated'])}{prepared.mark}"
     given += "" if heritage is None else f" {heritage.told()}"
     return Steps(CalibrationStep, {"job_id": job.id}, n_steps, given, make)
 
 
-def power_test(session: Session, job: Job, corpus: Corpus, heritage: Heritage | None) -> Steps:
+def power_test(session: Session, job: Job, stored: Stored, heritage: Heritage | None) -> Steps:
     """One step a known category, each by itself. Raises CheckpointError if an atom run is damaged."""
-    hyperparameters, seed = calibrated_hyperparameters(job), job.settings["seed"]
-    prepared = PreparedCorpus(corpus, hyperparameters, seed)
+    corpus, hyperparameters, seed = stored.corpus, calibrated_hyperparameters(job), job.settings["seed"]
+    prepared = PreparedCorpus(corpus, hyperparameters, seed, stored.vectors)
     key = atom_key(job, calibration_steps.words_digest(corpus))
     runs = step_rows.read_all(session, AtomRun, key, calibration_steps.n_atom_runs(hyperparameters))
 
     def make(done: list[Arrays], threads: Threads) -> Arrays:
         return power_step(prepared, runs, len(done), threads)
 
-    given = f"power {fingerprint(corpus)} {seed} {canonical(job.settings['calibrated'])}"
+    given = f"power {fingerprint(corpus)} {seed} {canonical(job.settings['calibrated'])}{prepared.mark}"
     return Steps(PowerStep, {"job_id": job.id}, corpus.n_known, given, make)
 
 
-STEPS: dict[str, Callable[[Session, Job, Corpus, Heritage | None], Steps]] = {
+STEPS: dict[str, Callable[[Session, Job, Stored, Heritage | None], Steps]] = {
     UnitKind.ATOMS: atoms,
     UnitKind.CALIBRATE: calibration,
     UnitKind.POWER: power_test,
@@ -108,7 +113,7 @@ STEPS: dict[str, Callable[[Session, Job, Corpus, Heritage | None], Steps]] = {
 
 def run_steps(leg: Leg) -> list[int]:
     """Take steps from the last one on that is kept, until the leg or the unit is over."""
-    stored = load_corpus(leg)
+    stored = load_texts(leg)
     with leg.threads() as threads:
         steps, results = begin(leg, leg.unit.kind, stored, threads)
         digest = digest_of(steps, results)
@@ -135,7 +140,7 @@ def begin(leg: Leg, kind: str, stored: Stored, threads: Threads) -> tuple[Steps,
     heritage = heritage_of(leg, stored) if kind in INHERITING else None
 
     def read(session: Session) -> tuple[Steps, list[Arrays]]:
-        steps = STEPS[kind](session, leg.job, stored.corpus, heritage)
+        steps = STEPS[kind](session, leg.job, stored, heritage)
         return steps, step_rows.read(session, steps.table, steps.key)[: steps.n_steps]
 
     return mend(leg, kind, stored, threads, read)
@@ -181,12 +186,3 @@ def digest_of(steps: Steps, results: Sequence[Arrays]) -> str:
     for result in results:
         digest = next_digest(digest, result)
     return digest
-
-
-def next_digest(digest: str, result: Arrays) -> str:
-    """The digest after one more result."""
-    hashed = hashlib.sha256(digest.encode())
-    for name, array in sorted(result.items()):
-        hashed.update(f"{name} {array.dtype.str} {array.shape}".encode())
-        hashed.update(array.tobytes())
-    return hashed.hexdigest()

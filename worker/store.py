@@ -74,6 +74,7 @@ class Stored(NamedTuple):
     texts: Texts
     document_ids: Array  # int64[D], of rows
     marks: Array  # uint64[D], by which texts are known again
+    vectors: Array | None = None  # float32[T, p], of the texts, see worker.vectors; None if words alone count
 
     @property
     def corpus(self) -> Corpus:

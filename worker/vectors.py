@@ -73,6 +73,12 @@ def run_vectors(leg: Leg) -> list[int]:
     return leg.end()
 
 
+def load_texts(leg: Leg) -> Stored:
+    """The corpus of the leg's job, with the vectors of its texts if it uses any. Raises Stopped."""
+    stored = load_corpus(leg)
+    return stored._replace(vectors=vectors_of(leg, stored))
+
+
 def vectors_of(leg: Leg, stored: Stored) -> Array | None:
     """What `load_vectors` reads; what is damaged or missing there is made again first. Raises Stopped."""
     try:

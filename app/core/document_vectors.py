@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Exists, and_, func, select
 from sqlalchemy.orm import Session, aliased
 
+from app.core.embedding_models import embedding_digest
 from app.core.kinds import BROUGHT, MODELS
 from app.core.settings import Settings
 from app.core.tables import FOREVER, IS_CURRENT, Corpus, Document, DocumentVector, is_part_of
@@ -56,7 +57,8 @@ def vectors_of(session: Session, corpus_id: str, version: int, settings: Setting
     length = session.scalar(select(Corpus.vector_length).where(Corpus.id == corpus_id))
     if length is not None and session.scalar(select(Document.id).where(*mine).limit(1)) is not None:
         return {"vectors": "brought"}
-    return {}
+    digest = embedding_digest(settings)
+    return {} if digest is None else {"vectors": "made", "embedding_model": digest}
 
 
 def with_vectors(

@@ -37,6 +37,11 @@ def embedding_model(settings: Settings) -> EmbeddingModel | None:
     return opened(folder, read_folder(folder).digest)
 
 
+def embedder_of(digest: str | None, settings: Settings) -> EmbeddingModel | None:
+    """The embedding model with this digest, if it is the one that this process has."""
+    return embedding_model(settings) if digest is not None and digest == embedding_digest(settings) else None
+
+
 @lru_cache(maxsize=1)
 def opened(folder: Path, digest: str) -> EmbeddingModel:
     """The model in a folder, whose files have this digest."""

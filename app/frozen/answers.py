@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+import numpy as np
+
 from app.core.certainty import Thresholds
 from app.core.errors import UploadTooLarge
 from app.exports.cells import ENCODER
@@ -17,6 +19,7 @@ from app.frozen.drift import NOTHING, DayCounts, counted
 from app.frozen.models import Categorizer
 from app.uploads.formats.reading import Reading
 from app.uploads.rows import BadLine, BadRow, Row
+from embedding.model import Array, EmbeddingModel
 
 AT_ONCE = 200  # documents
 MOST_IN_JSON = 10_000  # documents of an answer that is one value
@@ -53,31 +56,47 @@ class Asked:
     has_mark: bool = False  # a byte order mark before a table
     counts: DayCounts = NOTHING  # documents that were answered so far
     errors: list[BadLine] = field(default_factory=list)
+    embedder: EmbeddingModel | None = None  # what made the vectors that the model learned from, if it is there
     n_ignored: int = 0  # vectors of documents, which the model knows nothing of
+    n_without: int = 0  # documents without a vector, though the model has learned from vectors
 
     def lots(self) -> Iterator[list[Answered | BadLine]]:
         """The rows in order, a few at a time: documents with their answers, and lines that cannot be used."""
         rows = self.reading.rows()
         while some := list(islice(rows, AT_ONCE)):
-            lot = [self.answered(row) if isinstance(row, Row) else row for row in some]
+            made = self.made_vectors([row for row in some if isinstance(row, Row)])
+            lot = [self.answered(row, made.get(row.line)) if isinstance(row, Row) else row for row in some]
             self.counts = self.counts.plus(counted([each for each in lot if isinstance(each, Answered)]))
             yield lot
 
-    def answered(self, row: Row) -> Answered | BadLine:
-        """A row with its answer, or why it cannot be used."""
+    def made_vectors(self, rows: list[Row]) -> dict[int, Array]:
+        """By line, the vectors of documents that bring none, if the service can make them."""
+        if self.embedder is None:
+            return {}
+        wanting = [row for row in rows if row.text and not row.vector and not row.is_counts]
+        made = self.embedder.embed([row.text[: self.embedder.n_characters] for row in wanting])
+        return {row.line: vector.astype(np.float64) for row, vector in zip(wanting, made, strict=True)}
+
+    def answered(self, row: Row, made: Array | None) -> Answered | BadLine:
+        """A row with its answer, or why it cannot be used; with the vector that was made of it, if it brings none."""
         self.n_ignored += bool(row.vector) and self.model.vector_length is None
+        self.n_without += self.model.vector_length is not None and not row.vector and made is None
         try:
-            return answered(self.model, row)
+            return answered(self.model, row, made)
         except BadRow as error:
             return BadLine(row.line, str(error))
 
     @property
     def warnings(self) -> list[str]:
         """What a reader should know of the file and its answers."""
-        if not self.n_ignored:
-            return self.reading.warnings
-        vectors = "1 vector was" if self.n_ignored == 1 else f"{self.n_ignored} vectors were"
-        return [*self.reading.warnings, f"{vectors} ignored: the model has learned from words alone"]
+        told = list(self.reading.warnings)
+        if self.n_ignored:
+            vectors = "1 vector was" if self.n_ignored == 1 else f"{self.n_ignored} vectors were"
+            told.append(f"{vectors} ignored: the model has learned from words alone")
+        if self.n_without:
+            documents = "1 document has" if self.n_without == 1 else f"{self.n_without} documents have"
+            told.append(f"{documents} no vector, from which the model has learned: their words alone were looked at")
+        return told
 
     def told(self, found: Answered) -> dict[str, Any]:
         """A document as `NewDocumentOut` has it."""

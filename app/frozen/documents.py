@@ -27,11 +27,15 @@ class Answered(NamedTuple):
     n_words: int
 
 
-def answered(model: Categorizer, row: Row) -> Answered:
-    """A row with its answer. Raises BadRow."""
+def answered(model: Categorizer, row: Row, made: Array | None = None) -> Answered:
+    """A row with its answer; `made` is the vector that the service has made of it, for one that brings none.
+
+    Raises BadRow.
+    """
     read = read_text(model, row.text, row.is_counts)
-    vector_of(model, row)  # one of another length is refused
-    found = answer(model.arrays, model.n_known, read.words, read.counts, read.mark)
+    brought = vector_of(model, row)
+    vector = made if brought is None else brought
+    found = answer(model.arrays, model.n_known, read.words, read.counts, read.mark, vector)
     return Answered(row, found, read.n_unknown, read.n_words)
 
 

@@ -33,6 +33,7 @@ class Categorizer(NamedTuple):
     categories: list[CategoryName]
     job: str  # that it is of
     vector_length: int | None  # of the vectors that it learned from; None: it knows none
+    embedding_model: str | None  # the digest of what made them; None: documents bring theirs
 
     @property
     def n_known(self) -> int:
@@ -87,11 +88,13 @@ def opened(data: bytes) -> Categorizer:
         reader = Reader(file.vocabulary, options, facts)
         reader.read("Any text at all, to see that its options go together.")
         vector_length = read_length(file.facts.get("vector_length"))
+        made_by = file.facts.get("embedding_model")
+        embedding_model = None if made_by is None else checked_text(made_by)
     except (KeyError, TypeError, ValueError, AttributeError, ImportError, RecursionError) as error:
         raise ModelError(f"what it says of its texts or categories cannot be used: {error}") from error
     if [category.known for category in categories] != sorted((c.known for c in categories), reverse=True):
         raise ModelError("its known categories do not come first")
-    return Categorizer(file.model, reader, categories, job, vector_length)
+    return Categorizer(file.model, reader, categories, job, vector_length, embedding_model)
 
 
 def read_facts(told: dict[str, Any] | None) -> tuple[str | None, tuple[str, ...], str | None]:

@@ -148,6 +148,7 @@ class SettingOut(BaseModel):
 
     weighting: str
     background: bool = Field(description="Whether the prior of words is in proportion to the corpus' frequencies.")
+    vectors: bool = Field(default=False, description="Whether vectors of documents counted beside their words.")
     smoothing: float
     power: float
     given_back: float = Field(
@@ -155,6 +156,13 @@ class SettingOut(BaseModel):
     )
     stability: float = Field(description="How far its starts agree on the new ones, up to 1.")
     weight: float = Field(description="Share of the sweeps that are made under it.")
+
+
+class VectorScalesOut(BaseModel):
+    """How much vectors count in the regressions: how long they are beside the words of a document, which are 1 long."""
+
+    known_or_new: float = Field(description="Where known documents are told from new ones; 0: words alone.")
+    categories: float = Field(description="Where the documents of one category are told from those of another.")
 
 
 class CalibrationOut(BaseModel):
@@ -165,6 +173,9 @@ class CalibrationOut(BaseModel):
         default={},
         description="The same of each known category, by name; null where the labels do not say it. Empty for jobs "
         "from before it was reported.",
+    )
+    vector_scales: VectorScalesOut | None = Field(
+        default=None, description="What the labels say of the vectors; null for a job that uses none."
     )
     settings: list[SettingOut] = Field(description="The settings that chains use, the heaviest first.")
 

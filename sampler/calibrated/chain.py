@@ -86,7 +86,7 @@ def start(
 ) -> CalibratedState:  # fmt: skip
     """A chain before its first sweep, with a start of its own."""
     mark = fingerprint(corpus)
-    given = f"{mark} {seed} {chain} calibrated {sorted(asdict(hyperparameters).items())}"
+    given = f"{mark} {seed} {chain} calibrated {sorted(asdict(hyperparameters).items())}{calibration.prepared.mark}"
     state = CalibratedState(
         mark, seed, chain, 0, corpus.n_known, no_tally(), hashlib.sha256(given.encode()).hexdigest(), {}, {}
     )

@@ -55,14 +55,16 @@ class Source(NamedTuple):
     done: list[Arrays]  # those of `calibrate`
 
 
-def calibrates_anew(source: Source, corpus: Corpus) -> bool:
+def calibrates_anew(source: Source, corpus: Corpus, has_vectors: bool = False) -> bool:
     """Whether a job takes all steps of `calibrate`, because what the source's settings are worth was learned from less.
 
-    That is so if there are more than GROWTH times the texts of then, or if too few categories were known to weigh
-    settings at all. So calibrations get rare as a corpus grows. Chains whose settings are others start anew.
+    That is so if there are more than GROWTH times the texts of then, if too few categories were known to weigh settings
+    at all, or if only one of the two has vectors. So calibrations get rare as a corpus grows. Chains whose settings are
+    others start anew.
     """
     n_documents, n_known = weighed_by(source)
-    return corpus.n_documents > GROWTH * n_documents or n_known < FEWEST_TO_WEIGH <= corpus.n_known
+    has_grown = corpus.n_documents > GROWTH * n_documents or n_known < FEWEST_TO_WEIGH <= corpus.n_known
+    return has_grown or used_vectors(source.done) != has_vectors
 
 
 def weighed_by(source: Source) -> tuple[int, int]:
@@ -86,7 +88,7 @@ def continued_atom_run(prepared: PreparedCorpus, source: Source, number: int, th
     """
     bags, hyperparameters, carried = prepared.bags, prepared.hyperparameters, source.carried
     is_carried = (carried.of_texts(carried.source.lengths, 0) > 0) & ~bags.is_empty
-    if not is_carried.any() or calibrates_anew(source, prepared.corpus):
+    if not is_carried.any() or calibrates_anew(source, prepared.corpus, prepared.has_vectors):
         return atom_run(prepared, number, threads)
     values, found = prepared.values(number), []
     stays, comes = np.flatnonzero(is_carried), np.flatnonzero(~is_carried & ~bags.is_empty)
@@ -150,7 +152,8 @@ def continue_chain(
         raise CheckpointError("the checkpoint belongs to another corpus")
     mark, own_seed = fingerprint(corpus), seed_from(seed, data)
     marks = f"{hashlib.sha256(data).hexdigest()} {carried.digest()}"
-    given = f"{mark} {seed} {chain} continued {marks} {sorted(asdict(hyperparameters).items())}"
+    constants = sorted(asdict(hyperparameters).items())
+    given = f"{mark} {seed} {chain} continued {marks} {constants}{calibration.prepared.mark}"
     state = CalibratedState(
         mark, own_seed, chain, 0, corpus.n_known, no_tally(), hashlib.sha256(given.encode()).hexdigest(), {}, {}
     )

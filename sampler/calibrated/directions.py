@@ -68,6 +68,10 @@ class Columns(NamedTuple):
     places: Array  # float32[D, p]
     scale: float  # how long they are beside the words of a document, which are 1 long
 
+    def of(self, documents: Array) -> "Columns":
+        """Those of some documents int64[n]."""
+        return self if self.places.shape[1] == 0 else self._replace(places=self.places[documents])
+
     def beside(self, rows: Rows) -> Rows:
         """The rows of D documents with p columns more; with a scale of 0 they are as they were."""
         places, n_axes = self.places, self.places.shape[1]

@@ -1,5 +1,6 @@
 """What the steps of a leg make of one corpus again and again: made by its first use, and then kept."""
 
+import hashlib
 from functools import cached_property
 from typing import NamedTuple
 
@@ -53,6 +54,11 @@ class PreparedCorpus:
     def has_vectors(self) -> bool:
         """Whether vectors count."""
         return self.vectors is not None
+
+    @cached_property
+    def mark(self) -> str:
+        """SHA-256 in hex of the vectors' bytes; empty without vectors."""
+        return "" if self.vectors is None else hashlib.sha256(np.ascontiguousarray(self.places).data).hexdigest()
 
     @cached_property
     def places(self) -> Array:

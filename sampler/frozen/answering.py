@@ -7,7 +7,8 @@ import numpy as np
 
 from sampler.answers.others import MATTERS, N_OTHERS
 from sampler.corpus import NO_CATEGORY, Array
-from sampler.frozen.model import FrozenModel
+from sampler.frozen.model import FrozenModel, VectorsOf
+from sampler.vectors import Axes, projected
 
 DIGITS = 9  # of what is computed: processors differ in the last bits of an exponential
 N_EVIDENCE = 5  # words
@@ -39,16 +40,19 @@ class FrozenAnswer(NamedTuple):
     is_of_corpus: bool  # the answer is the one that the job gave to this text
 
 
-def answer(model: FrozenModel, n_known: int, words: Array, counts: Array, mark: int) -> FrozenAnswer | None:
-    """The answer for a bag of distinct words int64[n], each so often; None if it is empty.
+def answer(
+    model: FrozenModel, n_known: int, words: Array, counts: Array, mark: int, vector: Array | None = None
+) -> FrozenAnswer | None:
+    """The answer for a bag of distinct words int64[n], each so often, and a vector float64[...] if there is one.
 
+    None if the bag is empty.
     Of the rows of `weights` only those of its words are read. All sums run in one order: the same document gives the
     same bits, whatever it comes with.
     """
     if words.size == 0:
         return None
     values = tf_idf(model, words, counts)
-    scores = scores_of(model, words, values)
+    scores = scores_of(model, words, values) + scores_of_vector(model, vector)
     told = told_by_job(model, mark)
     if told is None:
         likely, known = judged(model, n_known, scores)
@@ -73,6 +77,23 @@ def scores_of(model: FrozenModel, words: Array, values: Array) -> Array:
     terms = model.weights[words] * values.astype(np.float64)[:, None]
     scores: Array = terms.sum(axis=0) + model.weights[-1]
     return scores
+
+
+def scores_of_vector(model: FrozenModel, vector: Array | None) -> Array | float:
+    """float64[K]: what a vector adds to W x, axis after axis; 0 without one, or if vectors do not count."""
+    if vector is None or model.vectors is None or model.n_axes == 0:
+        return 0.0
+    place = place_of(model.vectors, vector)
+    first = len(model.weights) - 1 - model.n_axes
+    terms = model.weights[first:-1] * place[:, None]
+    scores: Array = terms.sum(axis=0)
+    return scores
+
+
+def place_of(vectors: VectorsOf, vector: Array) -> Array:
+    """float64[p]: a vector along the axes, rounded as those of the job are, times the scale."""
+    axes = Axes(vectors.mean, vectors.axes)
+    return np.asarray(projected(vector[None, :], axes)[0].astype(np.float64) * vectors.scale)
 
 
 def energy_of(scores: Array) -> float:

@@ -13,16 +13,18 @@ import numpy as np
 
 from sampler.answers.consensus import Consensus
 from sampler.calibrated.bags import WordBags, inverse_frequency, select, tf_idf, word_bags
+from sampler.calibrated.directions import NO_COLUMNS, Columns
 from sampler.calibrated.logistic_loss import energies
 from sampler.calibrated.logistic_regression import RegressionTask, fit, no_weights
 from sampler.calibrated.refinement import Fits, chances_without_label, learned_from, refine
 from sampler.copies import Texts
 from sampler.corpus import NO_CATEGORY, UNLABELED, Array, Corpus
 from sampler.frozen.answering import NOVEL, novelty_among
-from sampler.frozen.model import FrozenModel
+from sampler.frozen.model import FrozenModel, VectorsOf
 from sampler.hyperparameters import CalibratedHyperparameters
 from sampler.numerics.streams import Step, chosen, numbers_of, stream
 from sampler.numerics.threads import Threads
+from sampler.vectors import Axes
 
 FEWEST_LABELED = 20  # documents; with fewer, all of them tell how strongly a category claims its own
 LARGEST_REFERENCE = 2_000  # documents
@@ -40,6 +42,7 @@ class Judged(NamedTuple):
     temperature: float
     rates: Array  # float64[n_known], labeling rates; NaN where they are not known
     chance: Array  # float64[K], that the category is as the answer has it
+    columns: Columns = NO_COLUMNS  # the vectors, as the regressions see them
 
 
 def judge(
@@ -56,14 +59,14 @@ def judge(
 
 def freeze(
     texts: Texts, marks: Array, consensus: Consensus, judged: Judged, hyperparameters: CalibratedHyperparameters,
-    seed: int, threads: Threads,
+    seed: int, threads: Threads, axes: Axes | None = None,
 ) -> FrozenModel:  # fmt: skip
     """The model of T texts with these answers, whose D documents have marks uint64[D].
 
-    Its fit begins at the mean of the cross-fitted ones.
+    `axes` are those of the vectors, if the texts have any. Its fit begins at the mean of the cross-fitted ones.
     """
     bags, labels = judged.bags, texts.corpus.labels
-    rows, n_categories = bags.rows(tf_idf(bags)), consensus.n_categories
+    rows, n_categories = judged.columns.beside(bags.rows(tf_idf(bags))), consensus.n_categories
     weights = no_weights(rows, n_categories, 1)[0]
     weights[:, :n_categories] = judged.fits.weights[:, :, judged.column].mean(axis=0)
     is_told = learned_from(bags, labels, hyperparameters.sample_size, seed) & (consensus.category != NO_CATEGORY)
@@ -86,6 +89,7 @@ def freeze(
         starts=np.concatenate([[0], np.cumsum([each.size for each in references])]),
         reference=np.concatenate(references),
         expected_novel=float(is_novel.mean()) if free.size else 0.0,
+        vectors=None if axes is None else VectorsOf(axes.mean, axes.axes, judged.columns.scale),
         **answers_by_mark(texts, marks, consensus),
     )
 
@@ -113,7 +117,8 @@ def energies_by_size(judged: Judged, known: Array, seed: int, threads: Threads) 
             documents, longest = np.flatnonzero(size_of >= size), int(np.sqrt(size * following))
         chosen_ones.append(documents)
         cuts.append(cut_to(bags, place, documents, longest))
-    energy = energies_of(judged, joined(cuts), fold[np.concatenate(chosen_ones)], threads)
+    taken = np.concatenate(chosen_ones)
+    energy = energies_of(judged, joined(cuts), known[taken], fold[taken], threads)
     ends = np.cumsum([documents.size for documents in chosen_ones])
     return np.array(sizes), [np.sort(of_size) for of_size in np.split(energy, ends[:-1])]
 
@@ -143,9 +148,13 @@ def joined(parts: list[WordBags]) -> WordBags:
     return WordBags(np.concatenate([[0], np.cumsum(lengths)]), words, counts, parts[0].n_words)
 
 
-def energies_of(judged: Judged, some: WordBags, fold: Array, threads: Threads) -> Array:
-    """float32[n]: the energies of bags by the fits that left out their folds int64[n], see `answering.energy_of`."""
+def energies_of(judged: Judged, some: WordBags, documents: Array, fold: Array, threads: Threads) -> Array:
+    """float32[n]: the energies of bags by the fits that left out their folds int64[n], see `answering.energy_of`.
+
+    The bags are of these documents int64[n], whose vectors are beside their words.
+    """
     rows, n_categories = some.rows(tf_idf(some, inverse_frequency(judged.bags))), judged.column.size
+    rows = judged.columns.of(documents).beside(rows)
     energy, weights = np.zeros(some.n_documents, np.float32), no_weights(rows, n_categories, 1)[0]
     for number, of_fold in enumerate(judged.fits.weights):
         weights[:, :n_categories] = of_fold[:, judged.column]
@@ -157,7 +166,7 @@ def energies_of(judged: Judged, some: WordBags, fold: Array, threads: Threads) -
 def novelty_of(judged: Judged, documents: Array, sizes: Array, references: list[Array], threads: Threads) -> Array:
     """float64[n]: the novelty of documents by the fits that left them out."""
     some, _ = select(judged.bags, documents)
-    energy = energies_of(judged, some, judged.fits.fold[documents], threads)
+    energy = energies_of(judged, some, documents, judged.fits.fold[documents], threads)
     size = np.searchsorted(sizes, np.diff(some.offsets), side="right") - 1
     found = np.zeros(documents.size)
     for number, reference in enumerate(references):

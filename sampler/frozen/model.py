@@ -16,7 +16,7 @@ import numpy as np
 from sampler.corpus import NO_CATEGORY, Array
 
 MAGIC = b"newfound-model"
-FORMAT = 1
+FORMAT, WITH_VECTORS = 1, 2  # the latter of a model that knows vectors
 ALIGNMENT = 64  # bytes
 NUMBERS = len(MAGIC) + 4 + 8  # bytes before the header
 DIGEST_BYTES = 32
@@ -42,6 +42,8 @@ ARRAYS: dict[str, tuple[str, int]] = {
     "others": ("<i4", 2),
     "other_probability": ("<f8", 2),
 }
+# Of a model whose job had vectors, in files of format 2.
+OF_VECTORS: dict[str, tuple[str, int]] = {"vector_mean": ("<f8", 1), "vector_axes": ("<f8", 2)}
 SCALARS = ("temperature", "expected_novel")
 
 
@@ -49,10 +51,18 @@ class ModelError(ValueError):
     """These bytes are not a model that this version reads."""
 
 
+class VectorsOf(NamedTuple):
+    """How a model sees a document's vector of n numbers, see `sampler.vectors` and `directions.Columns`."""
+
+    mean: Array  # float64[n]
+    axes: Array  # float64[n, p]
+    scale: float
+
+
 class FrozenModel(NamedTuple):
     """What answers a document: a regression, and the answers that the job gave to its own texts."""
 
-    weights: Array  # float32[V + 1, K]; the intercepts are the last row
+    weights: Array  # float32[V + 1, K], or [V + p + 1, K] if vectors count; the intercepts are the last row
     inverse_frequency: Array  # float64[V], see `bags.inverse_frequency`
     temperature: float  # of the probabilities
     unlabeled: Array  # float64[K], the chance that a document of the category bears no label
@@ -70,6 +80,12 @@ class FrozenModel(NamedTuple):
     runner_up_probability: Array  # float64[T]
     others: Array  # int32[T, L]
     other_probability: Array  # float64[T, L]
+    vectors: VectorsOf | None = None
+
+    @property
+    def n_axes(self) -> int:
+        """p: the columns of vectors, behind those of words; 0 if they do not count."""
+        return 0 if self.vectors is None or self.vectors.scale == 0.0 else int(self.vectors.axes.shape[1])
 
 
 class ModelFile(NamedTuple):
@@ -84,16 +100,20 @@ def dump(model: FrozenModel, vocabulary: list[str], facts: Mapping[str, Any]) ->
     """The model as a file: the same model, the same bytes."""
     arrays = {name: value for name, value in model._asdict().items() if name in ARRAYS}
     arrays["vocabulary"] = np.frombuffer(json.dumps(vocabulary, ensure_ascii=True).encode(), np.uint8)
+    kinds, number, scalars = ARRAYS, FORMAT, {name: getattr(model, name) for name in SCALARS}
+    if model.vectors is not None:
+        kinds, number = ARRAYS | OF_VECTORS, WITH_VECTORS
+        arrays |= {"vector_mean": model.vectors.mean, "vector_axes": model.vectors.axes}
+        scalars["vector_scale"] = model.vectors.scale
     described, pieces, start = [], [], 0
-    for name, (code, _) in ARRAYS.items():
+    for name, (code, _) in kinds.items():
         array = np.ascontiguousarray(arrays[name], code)
         described.append({"name": name, "type": code, "shape": list(array.shape), "start": start})
         pieces.append(array.tobytes() + bytes(-array.nbytes % ALIGNMENT))
         start += len(pieces[-1])
-    scalars = {name: getattr(model, name) for name in SCALARS}
     header = json.dumps({"facts": facts, "scalars": scalars, "arrays": described}, sort_keys=True).encode()
     header += b" " * (-(NUMBERS + len(header)) % ALIGNMENT)
-    body = MAGIC + FORMAT.to_bytes(4, "little") + len(header).to_bytes(8, "little") + header + b"".join(pieces)
+    body = MAGIC + number.to_bytes(4, "little") + len(header).to_bytes(8, "little") + header + b"".join(pieces)
     return body + hashlib.sha256(body).digest()
 
 
@@ -102,8 +122,8 @@ def load(data: bytes) -> ModelFile:
     if not data.startswith(MAGIC) or len(data) < NUMBERS + DIGEST_BYTES:
         raise ModelError("these bytes do not begin like a model of Newfound")
     number = int.from_bytes(data[len(MAGIC) : len(MAGIC) + 4], "little")
-    if number != FORMAT:
-        raise ModelError(f"its format is {number}, and this version reads format {FORMAT}")
+    if number not in (FORMAT, WITH_VECTORS):
+        raise ModelError(f"its format is {number}, and this version reads formats {FORMAT} and {WITH_VECTORS}")
     if hashlib.sha256(memoryview(data)[:-DIGEST_BYTES]).digest() != data[-DIGEST_BYTES:]:
         raise ModelError("its checksum does not match: it is damaged or not complete")
     header_end = NUMBERS + int.from_bytes(data[len(MAGIC) + 4 : NUMBERS], "little")
@@ -114,6 +134,9 @@ def load(data: bytes) -> ModelFile:
         parts: dict[str, Any] = {each["name"]: array_of(data, header_end, each) for each in header["arrays"]}
         vocabulary = json.loads(parts.pop("vocabulary").tobytes())
         parts.update({name: float(header["scalars"][name]) for name in SCALARS})
+        if number == WITH_VECTORS:
+            mean, axes = (parts.pop(name) for name in OF_VECTORS)
+            parts["vectors"] = VectorsOf(mean, axes, float(header["scalars"]["vector_scale"]))
         model = FrozenModel(**parts)
         facts = header["facts"]
         check(model, vocabulary, facts)
@@ -127,7 +150,7 @@ def load(data: bytes) -> ModelFile:
 def array_of(data: bytes, base: int, described: Mapping[str, Any]) -> Array:
     """An array of the file, as its header describes it. Raises ModelError if it does not lie within."""
     name, code, shape = described["name"], described["type"], tuple(described["shape"])
-    expected, n_axes = ARRAYS[name]
+    expected, n_axes = (ARRAYS | OF_VECTORS)[name]
     if code != expected or len(shape) != n_axes or any(type(size) is not int or size < 0 for size in shape):
         raise ModelError(f"its array {name} is not of the kind that a model has")
     count, first = int(np.prod(shape, dtype=object)), base + described["start"]
@@ -145,7 +168,7 @@ def check(model: FrozenModel, vocabulary: Any, facts: Any) -> None:
     "".join(vocabulary).encode()  # a lone surrogate, which no answer can hold, is a ValueError
     categories = facts["categories"]
     sizes = {
-        "weights": (len(vocabulary) + 1, n_categories),
+        "weights": (len(vocabulary) + model.n_axes + 1, n_categories),
         "inverse_frequency": (len(vocabulary),),
         "unlabeled": (n_categories,),
         "text_of_mark": model.marks.shape,
@@ -170,7 +193,19 @@ def check(model: FrozenModel, vocabulary: Any, facts: Any) -> None:
             raise ModelError(f"its array {name} has values that are no numbers")
     if not (np.isfinite(model.temperature) and model.temperature > 0 and 0 <= model.expected_novel <= 1):
         raise ModelError("its temperature or its share of novel documents is out of range")
+    check_vectors(model, facts)
     check_order(model)
+
+
+def check_vectors(model: FrozenModel, facts: Any) -> None:
+    """Raise ModelError unless what it says of vectors goes together and is numbers."""
+    if model.vectors is None:
+        return
+    mean, axes, scale = model.vectors
+    if axes.shape[0] != mean.size or facts.get("vector_length") != mean.size:
+        raise ModelError("its axes are not of vectors as long as it says")
+    if not (np.isfinite(mean).all() and np.isfinite(axes).all() and np.isfinite(scale) and scale >= 0):
+        raise ModelError("its axes of vectors have values that are no numbers")
 
 
 def check_order(model: FrozenModel) -> None:

@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from app.core.certainty import Thresholds
 from app.core.db import AWAY
+from app.core.embedding_models import embedder_of
 from app.core.errors import (
     JobNotFound,
     MalformedRequest,
@@ -135,7 +136,8 @@ async def answered(
         choices = with_form(choices, spooled)
         reading = await intake.read(partial(look_at, spooled, choices, settings, tuple(choices.text)))
         thresholds = Thresholds(choices.unsure_known, choices.unsure_new)
-        asked = Asked(model, reading, thresholds, choices.novel, choices.bom)
+        embedder = await to_thread.run_sync(embedder_of, model.embedding_model, settings)
+        asked = Asked(model, reading, thresholds, choices.novel, choices.bom, embedder=embedder)
         if choices.answer_format == "json":
             work = partial(one_value, asked, row.id)
         else:
