@@ -11,6 +11,7 @@ what is found in few groups is a topic. A source whose documents are about other
 any group has both, says nothing, and its words count whole.
 """
 
+import hashlib
 from typing import NamedTuple
 
 import numpy as np
@@ -143,3 +144,11 @@ def most_by_chance(used: Uses) -> Array:
     part = np.divide(most, least, out=np.ones_like(most), where=least > 0)
     factor: Array = np.clip(part, LEAST_FACTOR, 1.0)
     return factor
+
+
+def mark_of(sources: Sources | None) -> str:
+    """SHA-256 in hex of the sources, for what follows from them; nothing if there are none."""
+    if sources is None:
+        return ""
+    given = np.ascontiguousarray(sources.of_text, "<i2").tobytes()
+    return hashlib.sha256(f"{sources.n_sources} ".encode() + given).hexdigest()

@@ -11,6 +11,7 @@ from sampler.calibrated.sources import (
     Sources,
     Uses,
     entry_weights,
+    mark_of,
     most_by_chance,
     source_factors,
     uses_by_group,
@@ -123,6 +124,13 @@ def test_bags_of_a_single_source_are_the_same(only: int) -> None:
     bags, sources = framed([0.5] * 4)
     assert with_sources(bags, None, 1_000, 1) is bags
     assert with_sources(bags, sources._replace(of_text=np.full_like(sources.of_text, only)), 1_000, 1) is bags
+
+
+def test_other_sources_have_another_mark() -> None:
+    of_text = np.array([0, 1, NO_SOURCE], np.int16)
+    marks = {mark_of(None), mark_of(Sources(of_text, 2)), mark_of(Sources(of_text, 3)), mark_of(Sources(-of_text, 2))}
+    assert len(marks) == 4
+    assert mark_of(Sources(of_text.astype(">i2"), 2)) == mark_of(Sources(of_text, 2)), "whatever the processor"
 
 
 def test_a_sample_says_what_sources_are_like() -> None:
