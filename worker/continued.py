@@ -28,6 +28,7 @@ class Heritage(NamedTuple):
 
     source: Job
     carried: Carried
+    before: Stored  # the texts that the source had
 
     def told(self) -> str:
         """All that follows from it, as text."""
@@ -35,9 +36,9 @@ class Heritage(NamedTuple):
 
     def calibrated(self, session: Session) -> continued.Source:
         """What calibration goes on from. Raises CheckpointError if it is damaged."""
-        source, corpus = self.source, self.carried.source
+        source = self.source
         hyperparameters = calibrated_hyperparameters(source)
-        key = atom_key(source, calibration_steps.words_digest(corpus))
+        key = atom_key(source, self.before)
         runs = step_rows.read_all(session, AtomRun, key, calibration_steps.n_atom_runs(hyperparameters))
         done = models.calibration_steps(session, source)
         return continued.Source(self.carried, source.settings["seed"], runs, done)
@@ -59,7 +60,7 @@ def heritage_of(leg: Leg, stored: Stored) -> Heritage | None:
         indices_in(names_before.vocabulary, names.vocabulary),
         indices_in(labels_now(leg.job, names_before), names.categories),
     )
-    return Heritage(source, carried)
+    return Heritage(source, carried, before)
 
 
 def texts_before(stored: Stored, before: Stored) -> Array:

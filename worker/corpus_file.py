@@ -1,6 +1,7 @@
 """An encoded corpus as one run of bytes, cut into parts for the database and mapped from a file for the sampler.
 
     words int32[N] | offsets int64[T + 1] | texts int32[D] | labels int32[D] | document ids int64[D] | marks int64[D]
+    | sources int16[T], if they were asked for
 
 The words are those of T texts, each of which one or several of the D documents have.
 
@@ -21,6 +22,7 @@ from sampler.corpus import Array
 ALIGNMENT = 8  # bytes
 PIECE_BYTES = 4 * 2**20  # of a part before compression, so that no part reaches 8 MiB
 LEVEL = 1  # of zlib
+NO_SOURCES = np.zeros(0, np.int16)
 
 
 class CorpusFileError(ValueError):
@@ -36,6 +38,7 @@ class Arrays(NamedTuple):
     labels: Array  # int32[D]
     document_ids: Array  # int64[D], of rows
     marks: Array  # int64[D], the bits of `sampler.text.tokens.mark_of`
+    sources: Array = NO_SOURCES  # int16[T], see `sampler.calibrated.sources`; of a corpus without them int16[0]
 
 
 class Sizes(NamedTuple):
@@ -44,19 +47,21 @@ class Sizes(NamedTuple):
     n_tokens: int  # N
     n_texts: int  # T
     n_documents: int  # D
+    has_sources: bool = False
 
 
 def sizes_of(arrays: Arrays) -> Sizes:
     """How long these arrays are."""
-    return Sizes(arrays.words.size, arrays.offsets.size - 1, arrays.labels.size)
+    return Sizes(arrays.words.size, arrays.offsets.size - 1, arrays.labels.size, arrays.sources.size > 0)
 
 
 def layout(sizes: Sizes) -> tuple[list[tuple[np.dtype[np.signedinteger], int, int]], int]:
     """Type, size and first byte of each array, and the length of the file."""
     described, start = [], 0
-    n_tokens, n_texts, n_documents = sizes
-    lengths = (n_tokens, n_texts + 1, n_documents, n_documents, n_documents, n_documents)
-    for code, size in zip(("<i4", "<i8", "<i4", "<i4", "<i8", "<i8"), lengths, strict=True):
+    n_tokens, n_texts, n_documents, has_sources = sizes
+    n_sources = n_texts if has_sources else 0
+    lengths = (n_tokens, n_texts + 1, n_documents, n_documents, n_documents, n_documents, n_sources)
+    for code, size in zip(("<i4", "<i8", "<i4", "<i4", "<i8", "<i8", "<i2"), lengths, strict=True):
         dtype = np.dtype(code)
         described.append((dtype, size, start))
         start += -(-size * dtype.itemsize // ALIGNMENT) * ALIGNMENT

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from app.core.errors import no_word_left
 from app.core.lifecycle import erased_texts
+from app.core.sources import SOURCE_FIELD
 from app.core.tables import Job
 from app.review.clamped import clamp
 from sampler import text
@@ -97,7 +98,7 @@ def encode_documents(leg: Leg) -> Draft:
         with leg.threads() as threads:
             look = partial(find_copies, threads=threads) if options.join_copies else None
             encoded = text.encode(documents.texts(), documents.labels, options, look)
-    return encodings.draft(encoded, documents.ids)
+    return encodings.draft(encoded, documents.ids, documents.sources if SOURCE_FIELD in leg.job.settings else None)
 
 
 def begin_encoding(leg: Leg, draft: Draft, session: Session) -> int:

@@ -5,7 +5,7 @@ make the same parts, so whichever comes last may write over the other's. An enco
 whole yet.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import count, islice
 from typing import NamedTuple
 
@@ -14,9 +14,11 @@ from sqlalchemy import ColumnElement, and_, select, update
 from sqlalchemy.orm import Session, defer
 
 from app.core.db import upsert
+from app.core.sources import told_apart
 from app.core.tables import Encoding, EncodingPart, Job
+from sampler.calibrated.sources import NO_SOURCE, Sources
 from sampler.copies import labeled_texts, texts_from
-from sampler.corpus import Corpus
+from sampler.corpus import Array, Corpus
 from sampler.text import Encoded
 from worker import corpus_file
 from worker.corpus_cache import CorpusCache
@@ -25,6 +27,7 @@ from worker.store import Names, Rows, Stored, encoding_options
 
 PARTS_AT_ONCE = 4  # a transaction: while it lasts, no other can write to SQLite
 SORTED_AT_ONCE = 2**22  # tokens
+SOURCES = "sources"  # among the facts of an encoding: the names of the numbered ones
 
 
 class Draft(NamedTuple):
@@ -33,17 +36,28 @@ class Draft(NamedTuple):
     encoded: Encoded
     arrays: Arrays
     digest: str  # of the file
+    sources: list[str] | None  # names of those that have a number; None if the job did not ask for them
 
 
-def draft(encoded: Encoded, document_ids: list[int]) -> Draft:
+def draft(encoded: Encoded, document_ids: list[int], source_of_document: Sequence[str | None] | None = None) -> Draft:
     """The distinct texts of the encoded documents, whose words are sorted in place, and the ids of their rows."""
     corpus = encoded.corpus
     sort_words(corpus)
     texts = texts_from(corpus, encoded.copy_of)
     words, offsets = texts.corpus.words, texts.corpus.offsets
     ids, marks = np.array(document_ids, np.int64), encoded.marks.view(np.int64)
-    arrays = Arrays(words, offsets, texts.text_of, corpus.labels, ids, marks)
-    return Draft(encoded, arrays, corpus_file.digest(arrays))
+    arrays, names = Arrays(words, offsets, texts.text_of, corpus.labels, ids, marks), None
+    if source_of_document is not None:
+        names = told_apart(source_of_document)
+        arrays = arrays._replace(sources=numbered_sources(source_of_document, names)[texts.first])
+    return Draft(encoded, arrays, corpus_file.digest(arrays), names)
+
+
+def numbered_sources(values: Sequence[str | None], names: Sequence[str]) -> Array:
+    """int16[D]: the number of each document's source, one more than all names for others, NO_SOURCE for none."""
+    number: dict[str | None, int] = {name: n for n, name in enumerate(names)}
+    number[None] = NO_SOURCE
+    return np.array([number.get(value, len(names)) for value in values], np.int16)
 
 
 def sort_words(corpus: Corpus) -> None:
@@ -87,7 +101,7 @@ def begin(session: Session, job: Job, draft: Draft) -> int:
         "n_known": corpus.n_known,
         "vocabulary": encoded.vocabulary,
         "categories": encoded.categories,
-        "facts": encoded.facts._asdict(),
+        "facts": encoded.facts._asdict() | ({} if draft.sources is None else {SOURCES: draft.sources}),
     }
     key = {
         "corpus_id": job.corpus_id,
@@ -136,12 +150,14 @@ def load(session: Session, job: Job, files: CorpusCache) -> Stored:
     ).one_or_none()
     if found is None:
         raise CorpusFileError("the encoding is not there, or not whole")
-    sizes = Sizes(found.n_tokens, found.n_texts, found.n_documents)
+    names = (found.facts or {}).get(SOURCES)
+    sizes = Sizes(found.n_tokens, found.n_texts, found.n_documents, names is not None)
     arrays = files.load(str(found.digest), sizes, lambda: stored_parts(session, found.id))
     texts = labeled_texts(
         arrays.words, arrays.offsets, arrays.text_of, arrays.labels, found.n_words, found.n_known
     )  # fmt: skip
-    return Stored(texts, arrays.document_ids, arrays.marks.view(np.uint64))
+    sources = None if names is None else Sources(arrays.sources, len(names) + 1)
+    return Stored(texts, arrays.document_ids, arrays.marks.view(np.uint64), sources)
 
 
 def stored_parts(session: Session, encoding_id: int) -> Iterator[bytes]:

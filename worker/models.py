@@ -19,6 +19,7 @@ from sampler.calibrated import continued, steps
 from sampler.calibrated.chain import CalibratedState
 from sampler.calibrated.conclusion import conclude_chains
 from sampler.calibrated.prepared import PreparedCorpus
+from sampler.calibrated.sources import Sources, mark_of
 from sampler.calibrated.steps import Calibration
 from sampler.carried import Carried
 from sampler.corpus import Array, Corpus
@@ -183,22 +184,23 @@ class Calibrated:
         done: list[Arrays],
         threads: Threads,
         vectors: Array | None = None,
+        sources: Sources | None = None,
     ) -> None:
         """`done` are the results of all steps of calibrate."""
         self.corpus, self.hyperparameters, self.seed, self.done = corpus, hyperparameters, seed, done
-        self.threads, self.vectors = threads, vectors
+        self.threads, self.vectors, self.sources = threads, vectors, sources
 
     @classmethod
     def of(cls, session: Session, job: Job, stored: Stored, threads: Threads) -> Self:
         """The model with what the steps of its job have found. Raises CheckpointError."""
         hyperparameters, seed = calibrated_hyperparameters(job), job.settings["seed"]
         done = calibration_steps(session, job)
-        return cls(stored.corpus, hyperparameters, seed, done, threads, stored.vectors)
+        return cls(stored.corpus, hyperparameters, seed, done, threads, stored.vectors, stored.sources)
 
     @cached_property
     def calibration(self) -> Calibration:
         """What all chains share; made when it is first asked for, outside of any transaction."""
-        prepared = PreparedCorpus(self.corpus, self.hyperparameters, self.seed, self.vectors)
+        prepared = PreparedCorpus(self.corpus, self.hyperparameters, self.seed, self.vectors, self.sources)
         return continued.read_steps(prepared, self.done, self.threads)
 
     def start(self, number: int) -> CalibratedState:
@@ -333,7 +335,7 @@ def calibration_steps(session: Session, job: Job) -> list[Arrays]:
     return step_rows.read_all(session, CalibrationStep, key, n_steps)
 
 
-def atom_key(job: Job, words_digest: str) -> dict[str, Any]:
+def atom_key(job: Job, stored: Stored) -> dict[str, Any]:
     """What the rows of a corpus's atoms are found by: the words and all that the atoms depend on beside them.
 
     Those of a job that continues another one follow from that one's, and are its own.
@@ -341,7 +343,10 @@ def atom_key(job: Job, words_digest: str) -> dict[str, Any]:
     options = {**calibrated_hyperparameters(job).atom_options(), "seed": job.settings["seed"]}
     if job.continues is not None:
         options[ATOMS_OF_JOB] = job.id
-    return {"corpus_id": job.corpus_id, "words_digest": words_digest, "options": store.canonical(options)}
+    if stored.sources is not None:
+        options["sources"] = mark_of(stored.sources)
+    digest = steps.words_digest(stored.corpus)
+    return {"corpus_id": job.corpus_id, "words_digest": digest, "options": store.canonical(options)}
 
 
 MODELS: dict[str, type[Model[Any]]] = {

@@ -51,8 +51,8 @@ def atoms(session: Session, job: Job, stored: Stored, heritage: Heritage | None)
     Atoms are of words alone, whether or not there are vectors.
     """
     corpus, hyperparameters, seed = stored.corpus, calibrated_hyperparameters(job), job.settings["seed"]
-    prepared = PreparedCorpus(corpus, hyperparameters, seed, stored.vectors)
-    key = atom_key(job, calibration_steps.words_digest(corpus))
+    prepared = PreparedCorpus(corpus, hyperparameters, seed, stored.vectors, stored.sources)
+    key = atom_key(job, stored)
 
     source = None if heritage is None else heritage.calibrated(session)
 
@@ -69,8 +69,8 @@ def atoms(session: Session, job: Job, stored: Stored, heritage: Heritage | None)
 def calibration(session: Session, job: Job, stored: Stored, heritage: Heritage | None) -> Steps:
     """The steps that learn from the labels. Raises CheckpointError if an atom run is damaged."""
     corpus, hyperparameters, seed = stored.corpus, calibrated_hyperparameters(job), job.settings["seed"]
-    prepared = PreparedCorpus(corpus, hyperparameters, seed, stored.vectors)
-    key = atom_key(job, calibration_steps.words_digest(corpus))
+    prepared = PreparedCorpus(corpus, hyperparameters, seed, stored.vectors, stored.sources)
+    key = atom_key(job, stored)
     runs = step_rows.read_all(session, AtomRun, key, calibration_steps.n_atom_runs(hyperparameters))
 
     source = None if heritage is None else heritage.calibrated(session)
@@ -93,8 +93,8 @@ def calibration(session: Session, job: Job, stored: Stored, heritage: Heritage |
 def power_test(session: Session, job: Job, stored: Stored, heritage: Heritage | None) -> Steps:
     """One step a known category, each by itself. Raises CheckpointError if an atom run is damaged."""
     corpus, hyperparameters, seed = stored.corpus, calibrated_hyperparameters(job), job.settings["seed"]
-    prepared = PreparedCorpus(corpus, hyperparameters, seed, stored.vectors)
-    key = atom_key(job, calibration_steps.words_digest(corpus))
+    prepared = PreparedCorpus(corpus, hyperparameters, seed, stored.vectors, stored.sources)
+    key = atom_key(job, stored)
     runs = step_rows.read_all(session, AtomRun, key, calibration_steps.n_atom_runs(hyperparameters))
 
     def make(done: list[Arrays], threads: Threads) -> Arrays:

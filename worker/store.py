@@ -6,14 +6,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
-from sqlalchemy import Select, and_, collate, delete, func, insert, select
+from sqlalchemy import Select, and_, collate, delete, func, insert, null, select
 from sqlalchemy.orm import Session, sessionmaker
 
 from app.core.category_names import names_of_new
 from app.core.kinds import UnitKind, n_chains
+from app.core.sources import SOURCE_FIELD, source_of
 from app.core.splits import SPLIT, seen_documents
 from app.core.tables import ENCODING_OF_JOB, Checkpoint, ClampedLabel, Document, Draw, Job, Unit, is_part_of
 from sampler.archive import CheckpointError
+from sampler.calibrated.sources import Sources
 from sampler.copies import Texts
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.text import AUTO_LANGUAGE, STOP_WORD_LANGUAGES, TextOptions, stop_list
@@ -74,6 +76,7 @@ class Stored(NamedTuple):
     texts: Texts
     document_ids: Array  # int64[D], of rows
     marks: Array  # uint64[D], by which texts are known again
+    sources: Sources | None = None  # of the texts, if the job's settings have a `source_field`
     vectors: Array | None = None  # float32[T, p], of the texts, see worker.vectors; None if words alone count
 
     @property
@@ -89,14 +92,14 @@ def text_options(job: Job) -> TextOptions:
 
 
 def encoding_options(job: Job) -> str:
-    """What the encoding that the job needs is found by: its text options, and which labels it has.
+    """What the encoding that the job needs is found by: its text options, which labels it has, and whose sources.
 
-    Those are its own if some were decided for it; jobs with the same split share them.
+    Labels are its own if some were decided for it; jobs with the same split share them.
     """
     is_clamped = job.continued is not None and job.continued["clamped"]
     labels = {ENCODING_OF_JOB: job.id} if is_clamped else {}
-    split = {SPLIT: job.settings[SPLIT]} if SPLIT in job.settings else {}
-    return canonical({**job.settings["text"], **labels, **split})
+    own = {name: job.settings[name] for name in (SPLIT, SOURCE_FIELD) if name in job.settings}
+    return canonical({**job.settings["text"], **labels, **own})
 
 
 def canonical(options: Mapping[str, Any]) -> str:
@@ -133,7 +136,7 @@ def clamped(session: Session, job: Job, stored: Stored) -> Clamped:
 
 
 class Documents:
-    """The documents of a job's corpus version, read once as texts; ids and labels gather on the way.
+    """The documents of a job's corpus version, read once as texts; ids, labels and sources gather on the way.
 
     Of one that somebody set aside the text is left out; a decided label, or name of a label, is in the place of others.
     A label that the job's split hides is not there.
@@ -146,14 +149,16 @@ class Documents:
         self.session, self.job, self.check = session, job, check
         self.ids: list[int] = []
         self.labels: list[str | None] = []
+        self.sources: list[str | None] = []  # of a job without a `source_field` always empty
 
-    def query(self) -> Select[int, str, bool, str | None, int | None, str | None]:
-        """Id, text, whether that is a bag of words, label, and what was decided, in the order of keys."""
+    def query(self) -> Select[int, str, bool, str | None, int | None, str | None, dict[str, Any] | None]:
+        """Id, text, whether that is a bag of words, label, what was decided, and fields, in the order of keys."""
         collation = BINARY_COLLATION[self.session.get_bind().dialect.name]
         decided = and_(ClampedLabel.job_id == self.job.id, ClampedLabel.document_id == Document.id)
         columns = (Document.id, Document.text, Document.is_counts, Document.label)
+        fields = Document.fields if SOURCE_FIELD in self.job.settings else null()
         return (
-            select(*columns, ClampedLabel.document_id, ClampedLabel.label)
+            select(*columns, ClampedLabel.document_id, ClampedLabel.label, fields)
             .outerjoin(ClampedLabel, decided)
             .where(Document.corpus_id == self.job.corpus_id, is_part_of(self.job.corpus_version))
             .order_by(collate(Document.key, collation))
@@ -162,11 +167,14 @@ class Documents:
     def texts(self) -> Iterator[str | dict[str, int]]:
         """The texts, streamed; ready bags of words as such."""
         names, seen = (self.job.continued or {}).get("names", {}), seen_documents(self.session, self.job)
+        source_field = self.job.settings.get(SOURCE_FIELD)
         with self.session.execute(self.query().execution_options(yield_per=BATCH)) as rows:
-            for document_id, text, is_counts, label, decided, decided_label in rows:
+            for document_id, text, is_counts, label, decided, decided_label, fields in rows:
                 if len(self.ids) % BATCH == 0:
                     self.check()
                 self.ids.append(document_id)
+                if source_field is not None:
+                    self.sources.append(source_of(fields, source_field))
                 if seen is not None and document_id not in seen:
                     label = None
                 self.labels.append(names.get(label, label) if decided is None else decided_label)

@@ -285,6 +285,10 @@ class InternalError(ServiceError):
     status = HTTPStatus.INTERNAL_SERVER_ERROR
 
 
+class NoSourceField(ServiceError):
+    """The field does not say where documents come from: too few documents share a value of it, or none has one."""
+
+
 class JobTooLarge(ServiceError):
     """The job would take more time or memory than the operator allows."""
 

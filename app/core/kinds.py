@@ -98,7 +98,7 @@ MODELS: Mapping[str, ModelFacts] = {
     ),
     Model.CALIBRATED: ModelFacts(
         preparations=(UnitKind.ATOMS, UnitKind.CALIBRATE),
-        own_settings=("calibrated", "vectors"),
+        own_settings=("calibrated", "vectors", "source_field"),
         chains=4,
         sweeps=100,
         burn_in=0.2,

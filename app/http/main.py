@@ -42,6 +42,7 @@ from app.http.routers import (
     results,
     scores,
     side_runs,
+    sources,
     topics,
     tree,
     triage,
@@ -116,7 +117,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 @cache
 def routes() -> list[BaseRoute]:
     """The routes of all parts, put together once a process: that takes longer than all else about an application."""
-    of_jobs = (jobs, side_runs, results, answers, scores, groups, topics, audit, labels, power, exports, tree)
+    of_jobs = (jobs, side_runs, results, answers, scores, groups, sources, topics, audit, labels, power, exports, tree)
     of_review = (triage, decisions, continuing, lineage)
     whole = APIRouter()
     of_models = (new_documents, models, method_comparisons)

@@ -58,9 +58,15 @@ ABOUT_VECTORS = (
     "For the calibrated model: whether it uses vectors of documents beside their words. `auto`, the default: those "
     "that the documents brought; if there are none, those that the service makes, if it has a model. `none`: words."
 )
+ABOUT_SOURCES = (
+    "For the calibrated model: the field of the documents that says where each comes from, such as `source`. Words "
+    "that a source uses whatever its documents are about, such as footers of mails or a forum's mark-up, then count "
+    "less."
+)
 
 
 ModelName = Annotated[Model, Field(strict=False)]  # a string in JSON
+SourceField = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00]+$")]
 NumberOfCategories = Annotated[int, Field(ge=1, le=MAX_CATEGORIES)]
 Numbers = Annotated[list[NumberOfCategories], Field(min_length=1, max_length=MAX_NUMBERS)]
 BASELINES: dict[str, type[RequestBody]] = {
@@ -179,6 +185,7 @@ class SettingsIn(RequestBody):
     answer: Answer | None = Field(default=None, description=ABOUT_ANSWERS)
     calibrated: CalibratedIn | None = Field(default=None, description="For the calibrated model only.")
     vectors: Literal["auto", "none"] | None = Field(default=None, description=ABOUT_VECTORS)
+    source_field: SourceField | None = Field(default=None, description=ABOUT_SOURCES)
     dlda: DldaIn | None = Field(default=None, description="For dlda only.")
     sl: SlIn | None = Field(default=None, description="For sl only.")
     cosc: CoscIn | None = Field(default=None, description="For cosc only.")

@@ -28,6 +28,9 @@ class WordBags(NamedTuple):
     words: Array  # int32[E]
     counts: Array  # int32[E], tokens
     n_words: int  # V
+    weights: Array | None = (
+        None  # float32[E], how much of each entry counts, see `sources`; all of it if there are none
+    )
 
     @property
     def n_documents(self) -> int:
@@ -59,7 +62,8 @@ def word_bags(corpus: Corpus) -> WordBags:
 def select(bags: WordBags, documents: Array) -> tuple[WordBags, Array]:
     """The bags of some documents, and the int64 index of each of their entries in all bags."""
     offsets, entries = entries_of(bags.offsets, documents)
-    return WordBags(offsets, bags.words[entries], bags.counts[entries], bags.n_words), entries
+    weights = None if bags.weights is None else bags.weights[entries]
+    return WordBags(offsets, bags.words[entries], bags.counts[entries], bags.n_words, weights), entries
 
 
 def squeeze(bags: WordBags) -> tuple[WordBags, Array]:
@@ -70,6 +74,11 @@ def squeeze(bags: WordBags) -> tuple[WordBags, Array]:
     is_used = np.bincount(bags.words, minlength=bags.n_words) > 0
     number, used = np.cumsum(is_used) - 1, np.flatnonzero(is_used)
     return bags._replace(words=number[bags.words].astype(np.int32), n_words=max(used.size, 1)), used
+
+
+def weighted(bags: WordBags, values: Array) -> Array:
+    """Values of the entries, as far as these count."""
+    return values if bags.weights is None else values * bags.weights
 
 
 def inverse_frequency(bags: WordBags) -> Array:
@@ -85,7 +94,7 @@ def tf_idf(bags: WordBags, of_corpus: Array | None = None) -> Array:
     Some documents of a corpus, or parts of them, are given the inverse frequencies float64[V] `of_corpus`.
     """
     weight = inverse_frequency(bags) if of_corpus is None else of_corpus
-    values = (1.0 + np.log(bags.counts)) * (1.0 + weight)[bags.words]
+    values = weighted(bags, (1.0 + np.log(bags.counts)) * (1.0 + weight)[bags.words])
     document = bags.document
     length = np.sqrt(np.bincount(document, values * values, minlength=bags.n_documents))
     return (values / length[document]).astype(np.float32)
@@ -99,6 +108,8 @@ def brevity(bags: WordBags, is_labeled: Array) -> Array:
     SHORTEST of the labeled documents have m or more, sqrt(n / m).
     """
     n_distinct = np.diff(bags.offsets)
+    if bags.weights is not None:
+        n_distinct = np.bincount(bags.document, bags.weights, minlength=bags.n_documents)
     of_labeled = n_distinct[is_labeled & (n_distinct > 0)]
     usual = max(float(np.quantile(of_labeled, SHORTEST)), 1.0) if of_labeled.size else 1.0
     factor: Array = np.sqrt(np.minimum(n_distinct / usual, 1.0))
@@ -137,8 +148,8 @@ def effective_counts(
     weight = np.ones(bags.words.size)
     if weighting:
         weight = (inverse_frequency(bags) if of_corpus is None else of_corpus)[bags.words]
-    values = bags.counts * weight
-    n_tokens = np.bincount(document, bags.counts, minlength=bags.n_documents)
+    values = weighted(bags, bags.counts * weight)
+    n_tokens = np.bincount(document, weighted(bags, bags.counts), minlength=bags.n_documents)
     total = np.bincount(document, values, minlength=bags.n_documents)
     length = effective_length * np.log1p(n_tokens / effective_length)
     scale = np.divide(length, total, out=np.zeros_like(length), where=total > 0)

@@ -12,6 +12,7 @@ from sampler.calibrated.directions import Directions, directions
 from sampler.calibrated.known_or_new import Propensity
 from sampler.calibrated.settings import AtomSetting
 from sampler.calibrated.sides import Address, Side, seed_side, side_of
+from sampler.calibrated.sources import Sources, mark_of, with_sources
 from sampler.corpus import Array, Corpus
 from sampler.hyperparameters import CalibratedHyperparameters
 from sampler.numerics import streams
@@ -35,18 +36,19 @@ class PreparedCorpus:
     """
 
     def __init__(
-        self, corpus: Corpus, hyperparameters: CalibratedHyperparameters, seed: int, vectors: Array | None = None
-    ) -> None:
+        self, corpus: Corpus, hyperparameters: CalibratedHyperparameters, seed: int, vectors: Array | None = None,
+        sources: Sources | None = None,
+    ) -> None:  # fmt: skip
         """`vectors` float[D, p] are those of the documents, see `sampler.vectors`; None if words alone count."""
         self.corpus, self.hyperparameters, self.seed = corpus, hyperparameters, seed
-        self.vectors = vectors
+        self.vectors, self.sources = vectors, sources
         self.sides: dict[int, Side] = {}
         self.sample_seeds: Array | None = None
         self.seeds_of_sides: dict[tuple[int, Address, bool], Array] = {}
 
     def relabeled(self, corpus: Corpus) -> "PreparedCorpus":
         """The same words under other labels; the bags are not made again."""
-        other = PreparedCorpus(corpus, self.hyperparameters, self.seed, self.vectors)
+        other = PreparedCorpus(corpus, self.hyperparameters, self.seed, self.vectors, self.sources)
         other.bags, other.inverse_frequency, other.places = self.bags, self.inverse_frequency, self.places
         return other
 
@@ -57,8 +59,9 @@ class PreparedCorpus:
 
     @cached_property
     def mark(self) -> str:
-        """SHA-256 in hex of the vectors' bytes; empty without vectors."""
-        return "" if self.vectors is None else hashlib.sha256(np.ascontiguousarray(self.places).data).hexdigest()
+        """SHA-256 in hex of the vectors' bytes, and of the sources; empty without them."""
+        of_vectors = "" if self.vectors is None else hashlib.sha256(np.ascontiguousarray(self.places).data).hexdigest()
+        return of_vectors + mark_of(self.sources)
 
     @cached_property
     def places(self) -> Array:
@@ -69,8 +72,8 @@ class PreparedCorpus:
 
     @cached_property
     def bags(self) -> WordBags:
-        """All documents."""
-        return word_bags(self.corpus)
+        """All documents; what their sources are like is taken off."""
+        return with_sources(word_bags(self.corpus), self.sources, self.hyperparameters.sample_size, self.seed)
 
     @cached_property
     def inverse_frequency(self) -> Array:

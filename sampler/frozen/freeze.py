@@ -81,7 +81,7 @@ def freeze(
     is_novel = novelty_of(judged, free, sizes, references, threads) >= NOVEL
     return FrozenModel(
         weights=np.ascontiguousarray(weights[:, :n_categories]),
-        inverse_frequency=inverse_frequency(bags),
+        inverse_frequency=frequencies_of_new(bags),
         temperature=judged.temperature,
         unlabeled=chances_without_label(judged.rates, n_categories),
         chance=judged.chance,
@@ -92,6 +92,19 @@ def freeze(
         vectors=None if axes is None else VectorsOf(axes.mean, axes.axes, judged.columns.scale),
         **answers_by_mark(texts, marks, consensus),
     )
+
+
+def frequencies_of_new(bags: WordBags) -> Array:
+    """float64[V], such that 1 more is what a word counts in a new document, of which nobody knows the source.
+
+    That is 1 + the inverse frequency, as in the job's documents; times the least that it counts in any source.
+    """
+    counted = inverse_frequency(bags)
+    if bags.weights is not None:
+        least = np.ones(bags.n_words)
+        np.minimum.at(least, bags.words, bags.weights)
+        counted = (1.0 + counted) * least - 1.0
+    return counted
 
 
 def known_documents(labels: Array, n_distinct: Array, seed: int) -> Array:
@@ -138,14 +151,16 @@ def cut_to(bags: WordBags, place: Array, documents: Array, longest: int) -> Word
     some, entries = select(bags, documents)
     stays = np.flatnonzero(place[entries] < longest)
     offsets = np.concatenate([[0], np.cumsum(np.bincount(some.document[stays], minlength=documents.size))])
-    return WordBags(offsets, some.words[stays], some.counts[stays], bags.n_words)
+    weights = None if some.weights is None else some.weights[stays]
+    return WordBags(offsets, some.words[stays], some.counts[stays], bags.n_words, weights)
 
 
 def joined(parts: list[WordBags]) -> WordBags:
     """Bags over the same words, one part behind the other."""
     lengths = np.concatenate([np.diff(part.offsets) for part in parts])
     words, counts = (np.concatenate([getattr(part, name) for part in parts]) for name in ("words", "counts"))
-    return WordBags(np.concatenate([[0], np.cumsum(lengths)]), words, counts, parts[0].n_words)
+    weights = None if parts[0].weights is None else np.concatenate([part.weights for part in parts])
+    return WordBags(np.concatenate([[0], np.cumsum(lengths)]), words, counts, parts[0].n_words, weights)
 
 
 def energies_of(judged: Judged, some: WordBags, documents: Array, fold: Array, threads: Threads) -> Array:

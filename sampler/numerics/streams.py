@@ -49,6 +49,7 @@ class Step(IntEnum):
     BIRTHS = 23  # a stream a document
     CUTS = 24  # a number a word of a document
     METHOD = 25  # of a method in baselines
+    SOURCES = 26
 
 
 @njit(cache=True, nogil=True)

@@ -35,7 +35,7 @@ def test_an_encode_stores_the_documents_by_key_with_ascending_words(database: Da
     runner.run(database, settings, unit_ids[0], lambda: False)
     job, files = jobs.job(database, job_id), CorpusCache(settings.encodings, settings.max_encodings_bytes)
     with database.readers.begin() as session:
-        texts_of_corpus, document_ids, _ = encodings.load(session, job, files)
+        texts_of_corpus, document_ids, *_ = encodings.load(session, job, files)
         names = encodings.names(session, job)
         keys = dict(session.execute(select(Document.id, Document.key)).all())
     corpus, texts = texts_of_corpus.corpus, {row["key"]: row["text"].split() for row in jobs.rows()}
@@ -68,7 +68,7 @@ def test_ready_bags_of_words_are_taken_as_they_are(database: Database, settings:
     runner.run(database, settings, unit_ids[0], lambda: False)
     job, files = jobs.job(database, job_id), CorpusCache(settings.encodings, settings.max_encodings_bytes)
     with database.readers.begin() as session:
-        encoded, document_ids, _ = encodings.load(session, job, files)
+        encoded, document_ids, *_ = encodings.load(session, job, files)
         names = encodings.names(session, job)
         keys = dict(session.execute(select(Document.id, Document.key)).all())
     of_document = np.split(encoded.corpus.words, encoded.corpus.offsets[1:-1])
@@ -87,7 +87,7 @@ def test_a_job_encodes_the_version_that_it_was_submitted_over(database: Database
     runner.run(database, settings, unit_ids[0], lambda: False)
     job, files = jobs.job(database, job_id), CorpusCache(settings.encodings, settings.max_encodings_bytes)
     with database.readers.begin() as session:
-        _, document_ids, _ = encodings.load(session, job, files)
+        _, document_ids, *_ = encodings.load(session, job, files)
         keys = dict(session.execute(select(Document.id, Document.key)).all())
     assert {keys[document_id] for document_id in document_ids} == {row["key"] for row in jobs.rows()} - {"fruit-2"}
 

@@ -27,6 +27,7 @@ from app.core.errors import (
     JobTooLarge,
     MalformedRequest,
     NoLabels,
+    NoSourceField,
     NothingToCategorize,
     ResourceDeleted,
     TooFewCategories,
@@ -60,6 +61,7 @@ from app.http.job_list import summaries, summary_query
 from app.http.pages import PAGE, Cursor, Limit, NewestFirst, from_cursor, page
 from app.http.progress import describe
 from app.http.searches import indexing
+from app.http.source_tables import check_source_field
 from app.schemas.common import CORPUS_ID, Name, Status
 from app.schemas.job_facts import MAX_TAGS, JobChange, Tag
 from app.schemas.job_settings import ExtensionIn, JobIn
@@ -84,6 +86,7 @@ CHECKS: RunVar[CapacityLimiter] = RunVar("checks of jobs")
         CorpusNotFound,
         NothingToCategorize,
         NoLabels,
+        NoSourceField,
         TooFewCategories,
         JobTooLarge,
         TooManyJobs,
@@ -118,8 +121,8 @@ def check_job(body: JobIn, readers: sessionmaker[Session], settings: Settings) -
     """What is probably wrong with the corpus' labels.
 
     Raises NothingToCategorize if the job could answer no document, NoLabels if it has nothing to learn from and nobody
-    said that it should do without, TooFewCategories if the model is told fewer than there are known ones, JobTooLarge
-    if it would take too much.
+    said that it should do without, TooFewCategories if the model is told fewer than there are known ones, NoSourceField
+    if the field that is named does not say where documents come from, JobTooLarge if it would take too much.
     """
     with readers.begin() as session:
         version = lifecycle.find_corpus(session, body.corpus_id).version
@@ -133,6 +136,8 @@ def check_job(body: JobIn, readers: sessionmaker[Session], settings: Settings) -
             )
         chosen = with_vectors(session, body.corpus_id, version, body.settings(), body.vectors, settings)
         check_numbers(chosen, len(labels))
+        if body.source_field is not None:
+            check_source_field(session, body.corpus_id, body.source_field)
         sizes = expected_sizes(session, body.corpus_id, version, chosen["text"], sample)
     expected = forecast(sizes, chosen)
     check_size("the job", expected.job_seconds, expected.peak_bytes, settings, body.model)

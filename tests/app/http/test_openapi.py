@@ -83,6 +83,7 @@ OPERATIONS = {
     "get_documents": ("get", "/v1/jobs/{job_id}/documents"),
     "score_job": ("post", "/v1/jobs/{job_id}/score"),
     "get_groups": ("get", "/v1/jobs/{job_id}/groups"),
+    "get_sources": ("get", "/v1/jobs/{job_id}/sources"),
     "get_audit": ("get", "/v1/jobs/{job_id}/audit"),
     "get_labels": ("get", "/v1/jobs/{job_id}/labels"),
     "get_label_pairs": ("get", "/v1/jobs/{job_id}/labels/pairs"),
