@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from app.core.db import AWAY
 from app.core.kinds import UnitKind
 from app.core.tables import Answer, Audit, NumberAnswer, Topic, TreeNode
-from worker import encodings, frozen, portraits, results, store, topics
+from worker import descriptions, encodings, frozen, portraits, results, store, topics
 from worker.chains import finish, model_for
 from worker.conclusions import Chains
 from worker.encode import load_corpus
@@ -45,11 +45,18 @@ def conclude(leg: Leg) -> list[int]:
         described = portraits.describe(stored.texts, conclusion.consensus, told_by, finer, threads)
         topic_rows = list(topics.topic_rows(leg.job, names.vocabulary, conclusion.topics, threads))
         with leg.database.readers.begin() as session:
-            identified = portraits.identify(session, leg.job, stored, names, conclusion.consensus, described)
+            matched = descriptions.match(
+                session, leg.job, names, conclusion.consensus.category, described.of_categories
+            )
+            identified = portraits.identify(
+                session, leg.job, stored, names, conclusion.consensus, described, matched.names
+            )
         categories = results.category_rows(
-            leg.job, stored.texts, names, conclusion, described, identified, clamped.is_free
+            leg.job, stored.texts, names, conclusion, described, identified, clamped.is_free, matched.described
         )
         facts = results.facts_with_reasons(conclusion, identified.names)
+        if matched.listed is not None:
+            facts = {**facts, "descriptions": matched.listed}
         told = frozen.facts(leg.job, names, categories)
         file = frozen.frozen_file(leg.job, stored, names.vocabulary, conclusion, told, threads)
     clear_unread_results(leg)

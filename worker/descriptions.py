@@ -1,0 +1,175 @@
+"""Descriptions of categories against those that a job has found: rows to arrays, and what fits as rows hold it."""
+
+from collections.abc import Mapping, Sequence
+from itertools import count
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from app.core.category_names import folded, spelled_out
+from app.core.descriptions import descriptions_of
+from app.core.kinds import BROUGHT, vectors_made_by
+from app.core.tables import CategoryDescription, Job, VectorStep
+from app.core.vectors import from_bytes
+from sampler.answers.descriptions import Fit, Scores, fit, learned_weights, vector_scores, word_scores
+from sampler.answers.words import GroupWords
+from sampler.archive import unpack
+from sampler.corpus import NO_CATEGORY, Array
+from sampler.text import TextFacts
+from sampler.text.reader import Reader
+from sampler.vectors import Axes, projected
+from worker.encodings import find
+from worker.store import Names, text_options
+
+TOLD = 0.01  # least probability at which a description is told beside the one that fits best
+MOST_TOLD = 5  # of them
+
+Json = dict[str, Any]
+
+
+class Matched(NamedTuple):
+    """What descriptions say of the categories of an answer."""
+
+    names: Mapping[int, str]  # of the new categories that one fits, by index
+    described: Mapping[int, Json]  # what is told of each new category, by index
+    listed: Sequence[Json] | None  # what is told of each description; None if the corpus has none
+
+
+NOTHING = Matched({}, {}, None)
+
+
+class Asked(NamedTuple):
+    """What is known of the names that are compared with categories: those of known ones, then the descriptions' own."""
+
+    texts: Sequence[str]  # the name and the description
+    rows: Sequence[CategoryDescription | None]  # of known names, most have none
+
+
+def match(session: Session, job: Job, names: Names, category: Array, words: GroupWords) -> Matched:
+    """Match the new categories of an answer to the descriptions that the corpus version has.
+
+    `category` int[T] is the answer for each text, and `words` are those of the categories. A description of a known
+    category helps to judge the others.
+    """
+    rows = descriptions_of(session, job.corpus_id, job.corpus_version)
+    if not rows:
+        return NOTHING
+    known = {folded(name): index for index, name in enumerate(names.categories)}
+    index_of = {row.name: known[folded(row.name)] for row in rows if folded(row.name) in known}
+    new_ones = [row for row in rows if row.name not in index_of]
+    scores = scores_of(session, job, names, category, words, asked_of(names.categories, rows, new_ones))
+    n_known = len(names.categories)
+    weights = learned_weights(part(scores, slice(None), slice(n_known)))
+    found = fit(part(scores, slice(n_known, None), slice(n_known, None)), weights)
+    return matched_of(found, new_ones, index_of, n_known)
+
+
+def asked_of(known: Sequence[str], rows: Sequence[CategoryDescription], new: Sequence[CategoryDescription]) -> Asked:
+    """The names to compare: known ones, with their description if there is one, and new ones."""
+    of_name = {folded(row.name): row for row in rows}
+    all_rows = [*(of_name.get(folded(name)) for name in known), *new]
+    named = [*known, *(row.name for row in new)]
+    texts = [
+        f"{spelled_out(name)} {'' if row is None else row.text}" for name, row in zip(named, all_rows, strict=True)
+    ]
+    return Asked(texts, all_rows)
+
+
+def scores_of(
+    session: Session, job: Job, names: Names, category: Array, words: GroupWords, asked: Asked
+) -> Scores:  # fmt: skip
+    """The evidence about all pairs of a category and a name."""
+    vectors = None
+    if vectors_made_by(job.settings) == BROUGHT and any(row is not None and row.vector for row in asked.rows):
+        axes, sums = vectors_of_categories(session, job, category, words.sizes.size)
+        vectors = vector_scores(sums, vectors_of_names(asked.rows, axes))
+    return Scores(word_scores(words, bags(job, names, asked.texts)), vectors)
+
+
+def bags(job: Job, names: Names, texts: Sequence[str]) -> csr_array:
+    """int64[J, V]: the words of texts that the vocabulary has, read as the documents were."""
+    reader = Reader(names.vocabulary, text_options(job), TextFacts(**(names.facts or {})))
+    readings = [reader.read(text) for text in texts]
+    columns = np.concatenate([reading.words for reading in readings])
+    counts = np.concatenate([reading.counts for reading in readings])
+    offsets = np.cumsum([0, *(reading.words.size for reading in readings)])
+    return csr_array((counts, columns, offsets), shape=(len(texts), len(names.vocabulary)))
+
+
+def vectors_of_names(rows: Sequence[CategoryDescription | None], axes: Axes) -> Array:
+    """float[J, p]: the vectors that descriptions brought, along the axes; zeros for names without one."""
+    found = np.zeros((len(rows), axes.axes.shape[0]))
+    for place, row in enumerate(rows):
+        if row is not None and row.vector:
+            found[place] = from_bytes(row.vector)
+    return projected(found, axes)
+
+
+def vectors_of_categories(session: Session, job: Job, category: Array, n_categories: int) -> tuple[Axes, Array]:
+    """The axes of the vectors of a job's texts, and float64[K, p], the sums of those of each category's texts.
+
+    A piece at a time is held.
+    """
+    mine = (VectorStep.encoding_id == find(session, job), VectorStep.made_by == BROUGHT)
+    axes, sums, first = Axes(np.zeros(0), np.zeros((0, 0))), np.zeros((n_categories, 0)), 0
+    for number in count():
+        data = session.scalar(select(VectorStep.data).where(*mine, VectorStep.number == number))
+        if data is None:
+            return axes, sums
+        arrays = unpack(data)[1]
+        if number == 0:
+            axes = Axes(arrays["mean"], arrays["axes"])
+            sums = np.zeros((n_categories, axes.axes.shape[1]))
+            continue
+        [piece] = arrays.values()
+        of_piece = category[first : first + piece.shape[0]]
+        has_category = of_piece != NO_CATEGORY
+        np.add.at(sums, of_piece[has_category], piece[has_category].astype(np.float64))
+        first += piece.shape[0]
+    raise AssertionError("unreachable: the steps end")
+
+
+def part(scores: Scores, categories: slice, names: slice) -> Scores:
+    """The evidence about some pairs."""
+    vectors = None if scores.vectors is None else scores.vectors[categories, names]
+    return Scores(scores.words[categories, names], vectors)
+
+
+def matched_of(
+    found: Fit, new: Sequence[CategoryDescription], known: Mapping[str, int], n_known: int
+) -> Matched:  # fmt: skip
+    """What fits as rows hold it; `known` has the index of the category that a description is of, by name."""
+    names = {n_known + int(k): new[j].name for j, k in enumerate(found.category) if k != NO_CATEGORY}
+    described = {}
+    for category in range(found.probability.shape[0] if new else 0):
+        probability = found.probability[category]
+        best = np.argsort(-probability, kind="stable")
+        others = [{"name": new[j].name, "probability": float(probability[j])} for j in best if probability[j] >= TOLD]
+        own = names.get(n_known + category)
+        fits = [other for other in others if other["name"] == own]
+        described[n_known + category] = {
+            "name": own,
+            "probability": fits[0]["probability"] if fits else remainder(probability),
+            "others": [other for other in others if other["name"] != own][:MOST_TOLD],
+        }
+    of_known = [listed(name, index, 1.0, True) for name, index in known.items()]
+    of_new = [
+        listed(row.name, None, remainder(found.probability[:, j]))
+        if found.category[j] == NO_CATEGORY
+        else listed(row.name, n_known + int(found.category[j]), float(found.probability[found.category[j], j]))
+        for j, row in enumerate(new)
+    ]
+    return Matched(names, described, sorted([*of_known, *of_new], key=lambda each: str(each["name"])))
+
+
+def listed(name: str, category: int | None, probability: float, is_known: bool = False) -> Json:
+    """A description as JSON: the category that it is of, or none, and how probable that is."""
+    return {"name": name, "known": is_known, "category": category, "probability": probability}
+
+
+def remainder(probability: Array) -> float:
+    """The probability that none fits."""
+    return float(np.clip(1.0 - probability.sum(), 0.0, 1.0))
