@@ -1,6 +1,6 @@
 """Descriptions of categories against those that a job has found: rows to arrays, and what fits as rows hold it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ from app.core.descriptions import descriptions_of
 from app.core.kinds import BROUGHT, vectors_made_by
 from app.core.tables import CategoryDescription, Job, VectorStep
 from app.core.vectors import from_bytes
-from sampler.answers.descriptions import Fit, Scores, fit, learned_weights, vector_scores, word_scores
+from sampler.answers.descriptions import Fit, Scores, fit, learn, vector_scores, word_scores
 from sampler.answers.words import GroupWords
 from sampler.archive import unpack
 from sampler.corpus import NO_CATEGORY, Array
@@ -28,6 +28,7 @@ TOLD = 0.01  # least probability at which a description is told beside the one t
 MOST_TOLD = 5  # of them
 
 Json = dict[str, Any]
+Embed = Callable[[Sequence[str]], Array]  # float[J, n], the vectors of texts
 
 
 class Matched(NamedTuple):
@@ -42,17 +43,19 @@ NOTHING = Matched({}, {}, None)
 
 
 class Asked(NamedTuple):
-    """What is known of the names that are compared with categories: those of known ones, then the descriptions' own."""
+    """The names that are compared with categories: those of the known ones, then those of descriptions."""
 
     texts: Sequence[str]  # the name and the description
-    rows: Sequence[CategoryDescription | None]  # of known names, most have none
+    rows: Sequence[CategoryDescription | None]  # most known categories have none
 
 
-def match(session: Session, job: Job, names: Names, category: Array, words: GroupWords) -> Matched:
+def match(
+    session: Session, job: Job, names: Names, category: Array, words: GroupWords, embed: Embed | None = None
+) -> Matched:  # fmt: skip
     """Match the new categories of an answer to the descriptions that the corpus version has.
 
     `category` int[T] is the answer for each text, and `words` are those of the categories. A description of a known
-    category helps to judge the others.
+    category helps to judge the others. `embed` is for jobs whose vectors the service makes.
     """
     rows = descriptions_of(session, job.corpus_id, job.corpus_version)
     if not rows:
@@ -60,10 +63,12 @@ def match(session: Session, job: Job, names: Names, category: Array, words: Grou
     known = {folded(name): index for index, name in enumerate(names.categories)}
     index_of = {row.name: known[folded(row.name)] for row in rows if folded(row.name) in known}
     new_ones = [row for row in rows if row.name not in index_of]
-    scores = scores_of(session, job, names, category, words, asked_of(names.categories, rows, new_ones))
-    n_known = len(names.categories)
-    weights = learned_weights(part(scores, slice(None), slice(n_known)))
-    found = fit(part(scores, slice(n_known, None), slice(n_known, None)), weights)
+    asked, n_known = asked_of(names.categories, rows, new_ones), len(names.categories)
+    of_words = word_scores(words, bags(job, names, asked.texts))
+    of_vectors = scores_of_vectors(session, job, asked, category, words.sizes.size, embed)
+    scores = Scores(of_words, np.zeros_like(of_words) if of_vectors is None else of_vectors)
+    learned = learn(scores.part(slice(None), slice(n_known)))
+    found = fit(scores.part(slice(n_known, None), slice(n_known, None)), learned)
     return matched_of(found, new_ones, index_of, n_known)
 
 
@@ -78,15 +83,19 @@ def asked_of(known: Sequence[str], rows: Sequence[CategoryDescription], new: Seq
     return Asked(texts, all_rows)
 
 
-def scores_of(
-    session: Session, job: Job, names: Names, category: Array, words: GroupWords, asked: Asked
-) -> Scores:  # fmt: skip
-    """The evidence about all pairs of a category and a name."""
-    vectors = None
-    if vectors_made_by(job.settings) == BROUGHT and any(row is not None and row.vector for row in asked.rows):
-        axes, sums = vectors_of_categories(session, job, category, words.sizes.size)
-        vectors = vector_scores(sums, vectors_of_names(asked.rows, axes))
-    return Scores(word_scores(words, bags(job, names, asked.texts)), vectors)
+def scores_of_vectors(
+    session: Session, job: Job, asked: Asked, category: Array, n_categories: int, embed: Embed | None
+) -> Array | None:  # fmt: skip
+    """What vectors say of all pairs of a category and a name; None if they say nothing."""
+    made_by = vectors_made_by(job.settings)
+    if made_by == BROUGHT:
+        vectors = brought_vectors(asked.rows)
+    else:
+        vectors = None if made_by is None or embed is None else embed(asked.texts)
+    if vectors is None:
+        return None
+    axes, sums = vectors_of_categories(session, job, category, n_categories)
+    return vector_scores(sums, projected(vectors, axes)) if axes.mean.size == vectors.shape[1] else None
 
 
 def bags(job: Job, names: Names, texts: Sequence[str]) -> csr_array:
@@ -99,13 +108,15 @@ def bags(job: Job, names: Names, texts: Sequence[str]) -> csr_array:
     return csr_array((counts, columns, offsets), shape=(len(texts), len(names.vocabulary)))
 
 
-def vectors_of_names(rows: Sequence[CategoryDescription | None], axes: Axes) -> Array:
-    """float[J, p]: the vectors that descriptions brought, along the axes; zeros for names without one."""
-    found = np.zeros((len(rows), axes.axes.shape[0]))
-    for place, row in enumerate(rows):
-        if row is not None and row.vector:
-            found[place] = from_bytes(row.vector)
-    return projected(found, axes)
+def brought_vectors(rows: Sequence[CategoryDescription | None]) -> Array | None:
+    """float64[J, n]: the vectors that descriptions brought, zeros for names without one; None if none brought one."""
+    brought = {place: from_bytes(row.vector) for place, row in enumerate(rows) if row is not None and row.vector}
+    if not brought:
+        return None
+    found = np.zeros((len(rows), len(next(iter(brought.values())))))
+    for place, vector in brought.items():
+        found[place] = vector
+    return found
 
 
 def vectors_of_categories(session: Session, job: Job, category: Array, n_categories: int) -> tuple[Axes, Array]:
@@ -113,29 +124,26 @@ def vectors_of_categories(session: Session, job: Job, category: Array, n_categor
 
     A piece at a time is held.
     """
-    mine = (VectorStep.encoding_id == find(session, job), VectorStep.made_by == BROUGHT)
-    axes, sums, first = Axes(np.zeros(0), np.zeros((0, 0))), np.zeros((n_categories, 0)), 0
-    for number in count():
-        data = session.scalar(select(VectorStep.data).where(*mine, VectorStep.number == number))
-        if data is None:
-            return axes, sums
-        arrays = unpack(data)[1]
-        if number == 0:
-            axes = Axes(arrays["mean"], arrays["axes"])
-            sums = np.zeros((n_categories, axes.axes.shape[1]))
-            continue
-        [piece] = arrays.values()
+    steps = vector_steps(session, job)
+    axes = Axes(**next(steps))
+    sums, first = np.zeros((n_categories, axes.axes.shape[1])), 0
+    for step in steps:
+        [piece] = step.values()
         of_piece = category[first : first + piece.shape[0]]
         has_category = of_piece != NO_CATEGORY
         np.add.at(sums, of_piece[has_category], piece[has_category].astype(np.float64))
         first += piece.shape[0]
-    raise AssertionError("unreachable: the steps end")
+    return axes, sums
 
 
-def part(scores: Scores, categories: slice, names: slice) -> Scores:
-    """The evidence about some pairs."""
-    vectors = None if scores.vectors is None else scores.vectors[categories, names]
-    return Scores(scores.words[categories, names], vectors)
+def vector_steps(session: Session, job: Job) -> Iterator[dict[str, Array]]:
+    """The axes of a job's vectors, then the pieces of those of its texts, one at a time."""
+    mine = (VectorStep.encoding_id == find(session, job), VectorStep.made_by == vectors_made_by(job.settings))
+    for number in count():
+        data = session.scalar(select(VectorStep.data).where(*mine, VectorStep.number == number))
+        if data is None:
+            return
+        yield unpack(data)[1]
 
 
 def matched_of(

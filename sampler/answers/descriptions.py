@@ -19,6 +19,7 @@ from scipy.sparse import csr_array
 
 from sampler.answers.words import BACKGROUND, GroupWords
 from sampler.corpus import NO_CATEGORY, Array
+from sampler.vectors import unit_rows
 
 FITS = 0.5  # least probability at which a category takes the name of a description
 MOST_LOG_ODDS = 20.0  # of a pair, for or against: beyond, nothing would change but the last bits
@@ -34,24 +35,38 @@ class Weights(NamedTuple):
     vectors: float = 0.0
 
 
+class Learned(NamedTuple):
+    """The weights for descriptions without a vector, and for those with one: both kinds of evidence say the same."""
+
+    words_alone: Weights
+    with_vectors: Weights
+
+
 class Scores(NamedTuple):
     """The evidence about pairs of K categories and J descriptions; 0 where there is none."""
 
     words: Array  # float64[K, J], see `word_scores`
-    vectors: Array | None = None  # float64[K, J], see `vector_scores`; None where nothing has a vector
+    vectors: Array  # float64[K, J], see `vector_scores`
 
     @property
     def of_pairs(self) -> Array:
         """float64[K, J, 3]: what each of Weights counts."""
-        vectors = np.zeros_like(self.words) if self.vectors is None else self.vectors
-        return np.stack([np.ones_like(self.words), self.words, vectors], axis=-1)
+        return np.stack([np.ones_like(self.words), self.words, self.vectors], axis=-1)
+
+    @property
+    def has_vector(self) -> Array:
+        """bool[J]: whether a description has a vector."""
+        return np.asarray(self.vectors.any(axis=0))
+
+    def part(self, categories: slice, descriptions: slice) -> "Scores":
+        """The evidence about some pairs."""
+        return Scores(self.words[categories, descriptions], self.vectors[categories, descriptions])
 
 
-# Chosen on the 14 benchmark problems whose categories have names that tell something, see docs/descriptions.md.
-WORDS_ALONE = Weights(0.0, 1.1)
-WITH_VECTORS = Weights(0.0, 0.6, 12.0)
-NEUTRAL_COSINE = 0.35  # of a description and a category: a higher one speaks for the pair
-STRENGTH = Weights(4.0, 16.0, 0.16)  # of these defaults: inverse variances of the weights around them
+# Chosen on 14 benchmark problems whose categories have names that say something, see docs/lab/0022.
+DEFAULTS = Learned(Weights(0.0, 1.1), Weights(0.0, 0.4, 10.0))
+NEUTRAL_COSINE = 0.4  # of a description and a category: a higher one speaks for the pair
+STRENGTH = Weights(4.0, 16.0, 0.2)  # of these defaults: inverse variances of the weights around them
 
 
 def word_scores(words: GroupWords, descriptions: csr_array) -> Array:
@@ -83,44 +98,39 @@ def vector_scores(sums: Array, vectors: Array) -> Array:
     return found
 
 
-def unit_rows(rows: Array) -> Array:
-    """float64[n, p]: the rows with length 1, but for those of zeros."""
-    length = np.sqrt((rows.astype(np.float64) ** 2).sum(axis=1, keepdims=True))
-    found: Array = np.divide(rows, length, out=np.zeros(rows.shape), where=length > 0.0)
-    return found
+def learn(scores: Scores) -> Learned:
+    """The weights that known categories teach: `scores` are those of their names, column k for category k of K."""
+    says = scores.words.any(axis=0)
+    return Learned(
+        learned_weights(scores, np.flatnonzero(says), DEFAULTS.words_alone),
+        learned_weights(scores, np.flatnonzero(scores.has_vector), DEFAULTS.with_vectors),
+    )
 
 
-def defaults(scores: Scores) -> Weights:
-    """The weights of such scores before anything is learned."""
-    return WORDS_ALONE if scores.vectors is None else WITH_VECTORS
+def learned_weights(scores: Scores, names: Array, default: Weights) -> Weights:
+    """The weights that some names int[n] of known categories teach, those that are 0 by default left out.
 
-
-def learned_weights(scores: Scores) -> Weights:
-    """The weights that known categories teach: `scores` are those of their names, column k for category k of K.
-
-    Each name that says something is two examples: with its own category among all others, which it fits, and without
-    it, where it fits none. They count against defaults, which few or silent names hardly change.
+    Each name is two examples: with its own category among all others, which it fits, and without it, where it fits
+    none. They count against the default, which a few names hardly change.
     """
-    default, strength = np.array(defaults(scores)), np.array(STRENGTH)
-    pairs, n_categories = scores.of_pairs, scores.words.shape[0]
-    names = [k for k in range(scores.words.shape[1]) if pairs[:, k, 1:].any()]
-    if n_categories < 2 or not names:
-        return defaults(scores)
-    is_free = np.array([True, True, scores.vectors is not None])
+    n_categories, pairs = scores.words.shape[0], scores.of_pairs
+    if n_categories < 2 or names.size == 0:
+        return default
+    first, strength = np.array(default), np.array(STRENGTH)
+    is_used = np.array([True, *(weight > 0.0 for weight in default[1:])])
 
     def loss(some: Array) -> float:
-        weights = default.copy()
-        weights[is_free] = some
-        log_odds = pairs @ weights
-        total = 0.5 * float((strength * (weights - default) ** 2).sum())
+        weights = first.copy()
+        weights[is_used] = some
+        log_odds, total = pairs @ weights, 0.5 * float((strength * (weights - first) ** 2).sum())
         for k in names:
             others = np.delete(log_odds[:, k], k)
             total += log_sum(log_odds[:, k] - np.log(n_categories)) - log_odds[k, k]
             total += log_sum(others - np.log(n_categories - 1))
         return total
 
-    found = default.copy()
-    found[is_free] = minimize(loss, default[is_free], method="BFGS").x
+    found = first.copy()
+    found[is_used] = minimize(loss, first[is_used], method="BFGS").x
     found[1:] = np.maximum(found[1:], 0.0)  # evidence for a pair never speaks against it
     return Weights(*np.round(found, DECIMALS).tolist())
 
@@ -137,12 +147,12 @@ class Fit(NamedTuple):
     category: Array  # int64[J], of the most probable matching if the pair is as probable as FITS, else NO_CATEGORY
 
 
-def fit(scores: Scores, weights: Weights) -> Fit:
+def fit(scores: Scores, learned: Learned) -> Fit:
     """Match new categories and descriptions, one to one, or to none. `scores` are those of the new ones alone."""
-    n_categories = scores.words.shape[0]
-    log_odds = scores.of_pairs @ np.array(weights) - np.log(max(n_categories, 1))
-    says_something = scores.of_pairs[:, :, 1:].any(axis=(0, 2))
-    log_odds[:, ~says_something] = -MOST_LOG_ODDS  # nothing is known of it: no category is to be called so
+    weights = np.where(scores.has_vector[:, None], np.array(learned.with_vectors), np.array(learned.words_alone))
+    log_odds = (scores.of_pairs * weights).sum(axis=2) - np.log(max(scores.words.shape[0], 1))
+    is_silent = ~scores.has_vector & ~scores.words.any(axis=0)
+    log_odds[:, is_silent] = -MOST_LOG_ODDS  # nothing is known of it: no category is to be called so
     probability = np.round(pair_probabilities(log_odds), DECIMALS)
     category = most_probable_matching(log_odds)
     matched = np.flatnonzero(category != NO_CATEGORY)

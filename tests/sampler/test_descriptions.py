@@ -1,17 +1,24 @@
 """Descriptions of categories against enumeration of all matchings, and against evidence that is counted by hand."""
 
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
 from sampler.answers import descriptions
-from sampler.answers.descriptions import Scores, Weights, defaults, fit, learned_weights, vector_scores, word_scores
+from sampler.answers.descriptions import DEFAULTS, Learned, Scores, Weights, fit, learn, vector_scores, word_scores
 from sampler.answers.words import BACKGROUND, group_words
 from sampler.corpus import NO_CATEGORY, Array
 
 NONE = -1
+PLAIN = Learned(Weights(0.0, 1.0), Weights(0.0, 1.0))
+
+
+def of_words(words: Any) -> Scores:
+    """Evidence from words alone."""
+    return Scores(np.array(words), np.zeros(np.shape(words)))
 
 
 def matchings(log_odds: Array) -> dict[tuple[int, ...], float]:
@@ -96,58 +103,74 @@ def test_a_vector_speaks_by_its_cosine_and_one_of_zeros_not_at_all() -> None:
 
 
 def test_each_description_goes_to_the_category_that_has_its_words() -> None:
-    found = fit(Scores(np.array([[-2.0, 5.0, -2.0], [4.0, -2.0, -2.0]])), Weights(0.0, 1.0))
+    found = fit(of_words([[-2.0, 5.0, -2.0], [4.0, -2.0, -2.0]]), PLAIN)
     assert found.category.tolist() == [1, 0, NO_CATEGORY]
     assert found.probability[1, 0] > 0.9
     assert found.probability[:, 2].sum() < 0.2
 
 
 def test_two_categories_that_one_description_fits_alike_share_its_probability_and_none_is_called_so() -> None:
-    found = fit(Scores(np.array([[6.0], [6.0]])), Weights(0.0, 1.0))
+    found = fit(of_words([[6.0], [6.0]]), PLAIN)
     np.testing.assert_allclose(found.probability, 0.5, atol=0.01)
     assert found.category.tolist() == [NO_CATEGORY]
 
 
 def test_a_description_of_which_the_documents_have_no_word_fits_none() -> None:
-    found = fit(Scores(np.array([[0.0, 3.0]])), Weights(5.0, 1.0))
+    found = fit(of_words([[0.0, 3.0]]), Learned(Weights(5.0, 1.0), Weights(5.0, 1.0)))
     assert found.probability[0, 0] < 1e-6
     assert found.category.tolist() == [NO_CATEGORY, 0]
 
 
 def test_without_a_category_or_a_description_nothing_fits() -> None:
-    assert fit(Scores(np.zeros((0, 2))), Weights(0.0, 1.0)).category.tolist() == [NO_CATEGORY] * 2
-    assert fit(Scores(np.zeros((2, 0))), Weights(0.0, 1.0)).category.size == 0
+    assert fit(of_words(np.zeros((0, 2))), PLAIN).category.tolist() == [NO_CATEGORY] * 2
+    assert fit(of_words(np.zeros((2, 0))), PLAIN).category.size == 0
 
 
 def of_names(n: int, own: float, other: float, dice: np.random.Generator) -> Scores:
     """Scores of the names of n known categories, in front of as many new ones."""
     words = dice.normal(other, 1.0, (2 * n, n))
     words[np.arange(n), np.arange(n)] = dice.normal(own, 1.0, n)
-    return Scores(words)
+    return of_words(words)
 
 
 def test_names_that_tell_make_words_count_more_and_names_that_say_nothing_less() -> None:
-    dice = np.random.default_rng(0)
-    telling, silent = of_names(30, 4.0, -2.0, dice), of_names(30, 0.0, 0.0, dice)
-    assert learned_weights(telling).words > defaults(telling).words
-    assert learned_weights(silent).words < 0.5 * defaults(silent).words
-    assert learned_weights(silent).prior < learned_weights(telling).prior
+    dice, default = np.random.default_rng(0), DEFAULTS.words_alone
+    telling = learn(of_names(30, 4.0, -2.0, dice)).words_alone
+    silent = learn(of_names(30, 0.0, 0.0, dice)).words_alone
+    assert telling.words > default.words
+    assert silent.words < 0.5 * default.words
+    assert silent.prior < telling.prior
 
 
 def test_few_names_hardly_change_the_weights() -> None:
-    few = learned_weights(of_names(2, 0.0, 0.0, np.random.default_rng(0)))
-    np.testing.assert_allclose(few, defaults(Scores(np.zeros((1, 0)))), atol=0.4)
+    few = learn(of_names(2, 0.0, 0.0, np.random.default_rng(0))).words_alone
+    np.testing.assert_allclose(few, DEFAULTS.words_alone, atol=0.4)
 
 
 def test_names_without_a_word_teach_nothing() -> None:
-    codes = Scores(np.zeros((8, 4)))
-    assert learned_weights(codes) == defaults(codes)
-    assert learned_weights(Scores(np.zeros((3, 0)))) == defaults(codes)
+    assert learn(of_words(np.zeros((8, 4)))) == DEFAULTS
+    assert learn(of_words(np.zeros((3, 0)))) == DEFAULTS
+
+
+def test_names_with_a_vector_teach_how_much_vectors_count_and_names_without_one_do_not() -> None:
+    dice = np.random.default_rng(0)
+    words = of_names(30, 3.0, -1.0, dice).words
+    misleading = dice.normal(0.0, 0.3, words.shape)
+    learned = learn(Scores(words, misleading))
+    assert learned.with_vectors.vectors < 0.5 * DEFAULTS.with_vectors.vectors
+    assert learned.with_vectors.words > DEFAULTS.with_vectors.words
+    assert learned.words_alone == learn(of_words(words)).words_alone
+    assert learn(of_words(words)).with_vectors == DEFAULTS.with_vectors
+
+
+def test_beside_a_vector_words_count_less_than_alone() -> None:
+    scores = Scores(np.array([[2.0, 2.0], [-2.0, -2.0]]), np.array([[0.0, -0.2], [0.0, 0.2]]))
+    assert fit(scores, DEFAULTS).category.tolist() == [0, 1]
 
 
 def test_the_order_of_descriptions_changes_no_probability() -> None:
-    scores = Scores(np.random.default_rng(2).normal(0.0, 2.0, (5, 6)))
+    scores = of_words(np.random.default_rng(2).normal(0.0, 2.0, (5, 6)))
     order = np.array([3, 0, 5, 1, 4, 2])
-    found, again = fit(scores, Weights(0.0, 1.0)), fit(Scores(scores.words[:, order]), Weights(0.0, 1.0))
+    found, again = fit(scores, PLAIN), fit(of_words(scores.words[:, order]), PLAIN)
     np.testing.assert_allclose(again.probability, found.probability[:, order], atol=1e-6)
     np.testing.assert_array_equal(again.category, found.category[order])

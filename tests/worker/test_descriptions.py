@@ -1,11 +1,12 @@
 """New categories that take the names of descriptions, in whole jobs over real rows."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
-from sqlalchemy import select, update
+from scipy.sparse import csr_array
+from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 from starlette.testclient import TestClient
 
@@ -14,10 +15,12 @@ from app.core.db import Database
 from app.core.settings import Settings
 from app.core.tables import Category, CategoryDescription, Corpus, Encoding, Job, Unit, VectorStep
 from app.core.vectors import to_bytes
+from sampler.answers.words import group_words
 from sampler.archive import pack
-from sampler.corpus import NO_CATEGORY
+from sampler.corpus import NO_CATEGORY, Array
 from tests.worker import jobs
 from worker import descriptions
+from worker.store import Names, canonical
 
 WATERS = {"name": "running waters", "text": "Danube, Rhine, Volga or Loire."}
 TREES = {"name": "trees", "text": "Oaks and birches in a forest."}
@@ -164,29 +167,89 @@ def ready_units(session: Session, job_id: str) -> list[int]:
     return list(session.scalars(select(Unit.id).where(Unit.job_id == job_id, Unit.status == "ready")))
 
 
-def test_vectors_that_descriptions_bring_are_compared_with_those_of_the_texts(database: Database) -> None:
-    axes = {"mean": np.zeros(4), "axes": np.eye(4)[:, :3]}
-    pieces = np.array([[1, 0, 0], [0, 1, 0], [1, 0, 0], [0, 0, 1], [0.6, 0.8, 0]], np.float16)
+AXES = {"mean": np.zeros(4), "axes": np.eye(4)[:, :3]}
+PLACES = np.array([[1, 0, 0], [0, 1, 0], [1, 0, 0], [0, 0, 1], [0.6, 0.8, 0]], np.float16)
+OF_TEXTS = np.array([0, 1, 0, NO_CATEGORY, 1])  # the answer: two new categories
+NAMES = Names(["word"], [], {"language": None, "stop_words": [], "stemming": None})
+WORDS = group_words(csr_array(np.ones((5, 1), np.int32)), OF_TEXTS, 2)
+
+
+def job_with_vectors(database: Database, **origin: str) -> Job:
+    """A job over five texts with vectors, which are projected in two pieces; documents have the one word "word"."""
     with database.sessions.begin() as session:
         session.add(Corpus(id="c", name="c", version=1))
         session.flush()
-        settings = {"model": "calibrated", "text": {}, "vectors": "brought"}
+        text = {"extra_stop_words": []}
+        settings = {"model": "calibrated", "text": text, **origin}
         job = Job(id="j", corpus_id="c", corpus_version=1, settings=settings, status="running")
-        session.add(job)
         counts = dict.fromkeys(("n_documents", "n_texts", "n_tokens", "n_words", "n_known"), 1)
-        encoding = Encoding(corpus_id="c", corpus_version=1, options="{}", digest="d", **counts)
+        encoding = Encoding(corpus_id="c", corpus_version=1, options=canonical(text), digest="d", **counts)
         encoding.vocabulary, encoding.categories = [], []
-        session.add(encoding)
+        session.add_all([job, encoding])
         session.flush()
-        for number, arrays in enumerate((axes, {"places": pieces[:3]}, {"places": pieces[3:]})):
+        made_by = origin.get("embedding_model", "")
+        for number, arrays in enumerate((AXES, {"projected": PLACES[:3]}, {"projected": PLACES[3:]})):
             data = pack({}, arrays)
-            session.add(VectorStep(encoding_id=encoding.id, made_by="", number=number, data=data))
+            session.add(VectorStep(encoding_id=encoding.id, made_by=made_by, number=number, data=data))
+        return job
+
+
+def add_descriptions(database: Database, **vectors: list[float] | None) -> None:
+    """Descriptions by name, whose texts have no word of the documents."""
+    with database.sessions.begin() as session:
+        session.add_all(
+            CategoryDescription(corpus_id="c", version=1, name=name, text="", vector=vector and to_bytes(vector))
+            for name, vector in vectors.items()
+        )
+
+
+@pytest.mark.parametrize("kind", ["sqlite"])
+def test_vectors_of_the_texts_of_each_category_are_added_piece_by_piece(database: Database) -> None:
+    job = job_with_vectors(database, vectors="brought")
     with database.readers.begin() as session:
-        category = np.array([0, 1, 0, NO_CATEGORY, 1])
-        found, sums = descriptions.vectors_of_categories(session, session.get_one(Job, "j"), category, 2)
+        axes, sums = descriptions.vectors_of_categories(session, job, OF_TEXTS, 2)
+    np.testing.assert_array_equal(axes.axes, AXES["axes"])
     np.testing.assert_allclose(sums, [[2, 0, 0], [0.6, 1.8, 0]], atol=1e-3)
-    rows = [None, CategoryDescription(vector=to_bytes([3.0, 4.0, 0.0, 0.0]))]
-    np.testing.assert_allclose(descriptions.vectors_of_names(rows, found), [[0, 0, 0], [0.6, 0.8, 0]], atol=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["sqlite"])
+def test_descriptions_fit_by_the_vectors_that_they_bring(database: Database) -> None:
+    job = job_with_vectors(database, vectors="brought")
+    add_descriptions(database, second=[0.2, 1.0, 0.0, 0.0], first=[1.0, 0.1, 0.0, 0.0], silent=None)
+    with database.readers.begin() as session:
+        found = descriptions.match(session, job, NAMES, OF_TEXTS, WORDS)
+    assert found.names == {0: "first", 1: "second"}
+    assert {each["name"]: each["category"] for each in found.listed or ()} == {"first": 0, "second": 1, "silent": None}
+
+
+@pytest.mark.parametrize("kind", ["sqlite"])
+def test_where_the_service_makes_the_vectors_those_of_descriptions_are_made_as_well(database: Database) -> None:
+    job = job_with_vectors(database, vectors="made", embedding_model="m" * 64)
+    add_descriptions(database, first=[0.0, 0.0, 1.0, 0.0], second=None)
+    asked: list[str] = []
+
+    def embed(texts: Sequence[str]) -> Array:
+        asked.extend(texts)
+        return np.array([[1.0, 0.1, 0.0, 0.0], [0.2, 1.0, 0.0, 0.0]], np.float16)
+
+    with database.readers.begin() as session:
+        found = descriptions.match(session, job, NAMES, OF_TEXTS, WORDS, embed)
+        words_alone = descriptions.match(session, job, NAMES, OF_TEXTS, WORDS)
+    assert [text.strip() for text in asked] == ["first", "second"]
+    assert found.names == {0: "first", 1: "second"}, "vectors that were brought are of another kind, and do not count"
+    assert words_alone.names == {}
+
+
+@pytest.mark.parametrize("kind", ["sqlite"])
+def test_where_no_text_has_a_vector_those_of_descriptions_say_nothing(database: Database) -> None:
+    job = job_with_vectors(database, vectors="brought")
+    nothing = pack({}, {"mean": np.zeros(0), "axes": np.zeros((0, 0))})
+    with database.sessions.begin() as session:
+        session.execute(update(VectorStep).where(VectorStep.number == 0).values(data=nothing))
+        session.execute(delete(VectorStep).where(VectorStep.number > 0))
+    add_descriptions(database, first=[1.0, 0.1, 0.0, 0.0])
+    with database.readers.begin() as session:
+        assert descriptions.match(session, job, NAMES, OF_TEXTS, WORDS).names == {}
 
 
 @pytest.mark.parametrize(
