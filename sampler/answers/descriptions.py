@@ -63,9 +63,10 @@ class Scores(NamedTuple):
         return Scores(self.words[categories, descriptions], self.vectors[categories, descriptions])
 
 
-# Chosen on 14 benchmark problems whose categories have names that say something, see docs/lab/0022.
-DEFAULTS = Learned(Weights(0.0, 1.1), Weights(0.0, 0.4, 10.0))
-NEUTRAL_COSINE = 0.4  # of a description and a category: a higher one speaks for the pair
+# Chosen on 14 benchmark problems whose categories have names that say something, see docs/descriptions.md.
+DEFAULTS = Learned(Weights(0.7, 1.1), Weights(0.7, 0.5, 11.0))
+BELIEVED = 2.0  # odds that a category which somebody describes is there: exp(0.7), the prior of the defaults
+NEUTRAL_COSINE = 0.3  # of a description and a category: a higher one speaks for the pair
 STRENGTH = Weights(4.0, 16.0, 0.2)  # of these defaults: inverse variances of the weights around them
 
 
@@ -111,7 +112,8 @@ def learned_weights(scores: Scores, names: Array, default: Weights) -> Weights:
     """The weights that some names int[n] of known categories teach, those that are 0 by default left out.
 
     Each name is two examples: with its own category among all others, which it fits, and without it, where it fits
-    none. They count against the default, which a few names hardly change.
+    none. The second one counts as much less as BELIEVED says. Both count against the default, which a few names hardly
+    change.
     """
     n_categories, pairs = scores.words.shape[0], scores.of_pairs
     if n_categories < 2 or names.size == 0:
@@ -126,7 +128,7 @@ def learned_weights(scores: Scores, names: Array, default: Weights) -> Weights:
         for k in names:
             others = np.delete(log_odds[:, k], k)
             total += log_sum(log_odds[:, k] - np.log(n_categories)) - log_odds[k, k]
-            total += log_sum(others - np.log(n_categories - 1))
+            total += log_sum(others - np.log(n_categories - 1)) / BELIEVED
         return total
 
     found = first.copy()
