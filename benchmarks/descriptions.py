@@ -1,11 +1,11 @@
 """Names without labels: do the new categories of an answer take the names that describe them?
 
 `python -m benchmarks.descriptions --data DIR [--vectors FOLDER] [PROBLEM ...]` runs a job over each problem whose
-categories have names that say something, with all defaults, on split 0. It is given the names of all true new
-categories, those in GLOSSES with a few words, and five names of others, and prints a JSON line a problem and one of
-all: of the new categories how many are named, and how many of these as most of their documents are of; of the five
-others how many fit none; and for each band of probabilities how many pairs it has, their mean and the share of these
-that are right.
+categories have names that say something, with all defaults, on split 0, or `--split` another one. The answer is given
+the names of all true new categories, those in GLOSSES with a few words, and five names of others. It prints a JSON line
+a problem and one of all: of the new categories how many are named, and how many of these as most of their documents are
+of; of the five others how many fit none; and for each band of probabilities how many pairs it has, their mean and the
+share of these that are right.
 
 With `--vectors` it is told the same with vectors: FOLDER/DATASET.npz has `ids` and `vectors` of the documents of a data
 set, FOLDER/names.npz `texts` and `vectors` of all names. `--texts` prints these texts as JSON and does nothing else.
@@ -220,10 +220,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="benchmarks.descriptions", description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--vectors", type=Path)
+    parser.add_argument("--split", type=int, default=0)
     parser.add_argument("--texts", action="store_true")
     parser.add_argument("problems", nargs="*", default=NAMED)
     arguments = parser.parse_args()
-    posed = [problems.read(arguments.data, name, 0) for name in arguments.problems]
+    posed = [problems.read(arguments.data, name, arguments.split) for name in arguments.problems]
     if arguments.texts:
         print(json.dumps(sorted({text for each in posed for text in asked_of(arguments.data, each).texts})))
         return
