@@ -96,7 +96,7 @@ PARTS = {
     "sampler.numerics": ("sampler.corpus", "sampler.numerics"),
     "sampler.copies": ("sampler.corpus", "sampler.numerics"),
     "sampler.carried": ("sampler.corpus",),
-    "sampler.answers": ("sampler.corpus", "sampler.numerics", "sampler.copies", "sampler.answers"),
+    "sampler.answers": ("sampler.corpus", "sampler.numerics", "sampler.copies", "sampler.vectors", "sampler.answers"),
     "sampler.lbpl_ntm.collapsed": (*SHARED, *IN_LBPL_NTM, "sampler.lbpl_ntm.collapsed"),
     "sampler.lbpl_ntm.blocked": (*SHARED, *IN_LBPL_NTM, "sampler.lbpl_ntm.blocked"),
     "sampler.lbpl_ntm": (*SHARED, "sampler.lbpl_ntm"),

@@ -136,6 +136,27 @@ def test_a_name_that_somebody_gave_stays_though_a_description_fits(
 
 
 @pytest.mark.parametrize("kind", ["sqlite"])
+def test_a_description_leads_to_what_decisions_have_made_of_its_category(
+    database: Database, settings: Settings, client: TestClient, corpus_id: str
+) -> None:
+    describe(database, corpus_id, WATERS)
+    job_id = run(database, settings, corpus_id)
+    fruit, _, waters = (each["id"] for each in categories(client, job_id)["categories"])
+
+    def after(kind: str, **body: Any) -> Any:
+        decision = {"kind": kind, **body}
+        answer = client.post(f"/v1/jobs/{job_id}/decisions", json={"decisions": [decision]})
+        assert answer.status_code == 201, answer.text
+        return categories(client, job_id)
+
+    merged = after("merge", categories=[waters, fruit], into=fruit)
+    assert [each["described"] for each in merged["categories"]] == [None, None]
+    assert [each["category"] for each in merged["descriptions"]] == [0]
+    assert after("undo", decision=1)["descriptions"][0]["category"] == 2
+    assert after("dissolve", category=waters)["descriptions"][0]["category"] is None
+
+
+@pytest.mark.parametrize("kind", ["sqlite"])
 def test_a_category_with_a_described_name_is_renamed_promoted_and_then_known(
     database: Database, settings: Settings, client: TestClient, corpus_id: str
 ) -> None:
