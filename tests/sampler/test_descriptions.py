@@ -65,7 +65,7 @@ def test_probabilities_of_pairs_are_those_of_enumeration_where_pairs_form_no_cir
 
 
 def test_probabilities_of_pairs_are_near_those_of_enumeration_where_all_compete() -> None:
-    """The largest of 16 errors is .007 on average and .04 at most over these 60 tables."""
+    """The largest of 16 errors is .007 on average and .03 at most over these 60 tables."""
     dice, errors = np.random.default_rng(0), []
     for _ in range(60):
         log_odds = dice.normal(-1.0, 2.0, (4, 4))
