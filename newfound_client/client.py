@@ -10,6 +10,7 @@ from typing import Any
 
 from newfound_client.calls import Json
 from newfound_client.comparisons import Comparisons
+from newfound_client.descriptions import Descriptions
 from newfound_client.errors import JobNotSucceeded, NoAnswer, Refused
 from newfound_client.files import LINE_FORMATS, TABLE_FORMATS, Target, format_of, write
 from newfound_client.review import Review
@@ -21,7 +22,7 @@ NOT_FOUND = 404
 ENDED = ("succeeded", "failed", "cancelled")
 
 
-class Client(Review, Comparisons):
+class Client(Review, Comparisons, Descriptions):
     """A Newfound service. Methods raise Refused, with the problem, or NoAnswer."""
 
     def corpora(self) -> Iterator[Json]:

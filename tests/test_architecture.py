@@ -89,7 +89,7 @@ def test_imports_point_one_way(path: Path) -> None:
 
 
 IN_LBPL_NTM = tuple(f"sampler.lbpl_ntm.{path.stem}" for path in (ROOT / "sampler" / "lbpl_ntm").glob("*.py"))
-GROUND = ("sampler.corpus", "sampler.hyperparameters", "sampler.text", "sampler.archive", "sampler.digest")
+GROUND = tuple(f"sampler.{part}" for part in ("corpus", "hyperparameters", "text", "archive", "digest", "vectors"))
 SHARED = (*GROUND, "sampler.numerics", "sampler.copies", "sampler.carried", "sampler.answers")
 
 # What each part of the sampler may take from the others: the first that a module is in counts.
@@ -98,7 +98,7 @@ PARTS = {
     "sampler.numerics": ("sampler.corpus", "sampler.numerics"),
     "sampler.copies": ("sampler.corpus", "sampler.numerics"),
     "sampler.carried": ("sampler.corpus",),
-    "sampler.answers": ("sampler.corpus", "sampler.numerics", "sampler.copies", "sampler.answers"),
+    "sampler.answers": ("sampler.corpus", "sampler.numerics", "sampler.copies", "sampler.vectors", "sampler.answers"),
     "sampler.lbpl_ntm.collapsed": (*SHARED, *IN_LBPL_NTM, "sampler.lbpl_ntm.collapsed"),
     "sampler.lbpl_ntm.blocked": (*SHARED, *IN_LBPL_NTM, "sampler.lbpl_ntm.blocked"),
     "sampler.lbpl_ntm": (*SHARED, "sampler.lbpl_ntm"),
@@ -137,7 +137,7 @@ APP_PARTS = {
     "app.forecasts": ("app.core", "app.schemas", "app.forecasts", "baselines.settings", "sampler"),
     "app.scores": ("app.core", "app.review", "app.schemas", "app.scores", "app.uploads", "sampler"),
     "app.review": ("app.core", "app.schemas", "app.review"),
-    "app.frozen": ("app.core", "app.exports", "app.uploads", "app.frozen", "sampler"),
+    "app.frozen": ("app.core", "embedding", "app.exports", "app.uploads", "app.frozen", "sampler"),
     "app.processes": ("app.core", "app.processes"),
     "app.http": (
         "app.core",

@@ -8,13 +8,16 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from app.core.db import AWAY
+from app.core.embedding_models import embedder_of
 from app.core.kinds import UnitKind
 from app.core.tables import Answer, Audit, NumberAnswer, Topic, TreeNode
-from worker import encodings, frozen, portraits, results, store, topics
+from sampler.vectors import Axes
+from worker import descriptions, encodings, frozen, portraits, results, store, topics
 from worker.chains import finish, model_for
 from worker.conclusions import Chains
+from worker.descriptions import Seen
 from worker.leg import Leg, Stopped, told
-from worker.store import Rows
+from worker.store import Rows, Stored
 from worker.vectors import load_axes, load_texts
 
 logger = logging.getLogger(__name__)
@@ -46,11 +49,20 @@ def conclude(leg: Leg) -> list[int]:
         topic_rows = list(topics.topic_rows(leg.job, names.vocabulary, conclusion.topics, threads))
         with leg.database.readers.begin() as session:
             axes = None if stored.vectors is None else load_axes(session, leg.job)
-            identified = portraits.identify(session, leg.job, stored, names, conclusion.consensus, described)
+            asked = descriptions.asked(session, leg.job, names)
+        matched = descriptions.match(
+            asked, leg.job, names, conclusion.consensus.category, described.of_categories, seen(leg, stored, axes)
+        )
+        with leg.database.readers.begin() as session:
+            identified = portraits.identify(
+                session, leg.job, stored, names, conclusion.consensus, described, matched.names
+            )
         categories = results.category_rows(
-            leg.job, stored.texts, names, conclusion, described, identified, clamped.is_free
+            leg.job, stored.texts, names, conclusion, described, identified, clamped.is_free, matched.described
         )
         facts = results.facts_with_reasons(conclusion, identified.names)
+        if matched.listed is not None:
+            facts = {**facts, "descriptions": matched.listed}
         told = frozen.facts(leg.job, names, categories, axes)
         file = frozen.frozen_file(leg.job, stored, names.vocabulary, conclusion, told, threads, axes)
     clear_unread_results(leg)
@@ -65,6 +77,14 @@ def conclude(leg: Leg) -> list[int]:
     next_units = leg.end(lambda session: results.save_summary(session, leg.job, best, categories, facts, alone))
     clear_older_results(leg)
     return next_units
+
+
+def seen(leg: Leg, stored: Stored, axes: Axes | None) -> Seen | None:
+    """How the job sees vectors, if it does; those of descriptions are made as those of its documents were."""
+    if stored.vectors is None or axes is None:
+        return None
+    embedder = embedder_of(leg.job.settings.get("embedding_model"), leg.settings)
+    return Seen(stored.vectors, axes, None if embedder is None else embedder.embed)
 
 
 def clear_older_results(leg: Leg) -> None:

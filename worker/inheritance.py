@@ -132,9 +132,14 @@ def names_of(session: Session, job: Job, earlier: Job, rows: Sequence[Category])
         decisions = [each for each in decisions if each.number <= (job.continued.get("decision") or 0)]
     counting = in_force(decisions)
     withdrawn = given_names(each for each in decisions if each not in counting)
-    named = {row.short_id: row.name for row in rows if row.short_id and row.is_named}
+    named = {row.short_id: row.name for row in rows if row.short_id and row.is_named and not is_by_description(row)}
     kept = {own: name for own, name in named.items() if withdrawn.get(own) != name}
     return kept | given_names(counting)
+
+
+def is_by_description(row: Category) -> bool:
+    """Whether a category had its name from a description: a later answer asks those of its own corpus version again."""
+    return bool(((row.portrait or {}).get("described") or {}).get("gave_name"))
 
 
 def distinct(names: Mapping[int, str], known: Sequence[str]) -> dict[int, str]:

@@ -1,6 +1,6 @@
 """Portraits of a job's categories and the tree over the new ones: found in arrays, and as what rows hold."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ from sampler.answers.consensus import Consensus, consensus_of_documents
 from sampler.answers.portraits import Portrait, portraits
 from sampler.answers.tally import Tally
 from sampler.answers.tree import NO_PARENT, Tree, tree_of
-from sampler.answers.words import RankedWord, group_words, joined, relevant_words, word_counts
+from sampler.answers.words import GroupWords, RankedWord, group_words, joined, relevant_words, word_counts
 from sampler.copies import Texts
 from sampler.corpus import NO_CATEGORY, UNLABELED, Array
 from sampler.numerics.threads import Threads
@@ -31,6 +31,7 @@ class Described(NamedTuple):
     portraits: list[Portrait]  # documents in it are texts
     tree: Tree  # over texts
     node_words: list[list[tuple[int, int]]]  # of each node of the tree
+    of_categories: GroupWords
 
 
 class Identified(NamedTuple):
@@ -38,8 +39,9 @@ class Identified(NamedTuple):
 
     names: list[str]
     short_ids: list[str]
-    is_named: list[bool]  # somebody gave it its name, in the results that it has its id from
+    is_named: list[bool]  # by somebody in the results that it has its id from, or by a description
     keys: dict[int, str]  # of texts: the key of the document that stands for each
+    is_by_description: list[bool]  # a description gave it its name
 
 
 def describe(
@@ -57,13 +59,18 @@ def describe(
         portraits(counts, of_categories, corpus.labels, consensus, weight, threads),
         tree,
         list(relevant_words(of_nodes, NODE_WORDS, threads)),
+        of_categories,
     )
 
 
 def identify(
-    session: Session, job: Job, stored: Stored, names: Names, consensus: Consensus, described: Described
+    session: Session, job: Job, stored: Stored, names: Names, consensus: Consensus, described: Described,
+    fitting: Mapping[int, str] = {},
 ) -> Identified:  # fmt: skip
-    """The names and ids of the categories; new ones keep those that they had before, see `inheritance`."""
+    """The names and ids of the categories; new ones keep those that they had before, see `inheritance`.
+
+    Those to which nobody gave a name take that of the description that fits, `fitting`, unless another one has it.
+    """
     texts = stored.texts
     shown = [text for each in described.portraits for text in (*each.representative.tolist(), *each.edge.tolist())]
     of_documents = consensus_of_documents(consensus, texts).category
@@ -71,14 +78,17 @@ def identify(
     category = np.where(texts.labels == UNLABELED, of_documents, texts.labels)
     known = names.categories
     inherited = inheritance.inherit(session, job, stored.document_ids, category, known)
+    rest = {category: name for category, name in fitting.items() if category not in inherited.names}
+    given = inheritance.distinct({**inherited.names, **rest}, known)
     decided = (job.continued or {}).get("ids", {})
     of_new = [each.representative.tolist() for each in described.portraits[len(known) :]]
     representative = [[keys[text] for text in texts_of_one] for texts_of_one in of_new]
     return Identified(
-        names.of_categories(described.words, inherited.names),
+        names.of_categories(described.words, given),
         short_ids.of_categories(known, representative, inherited.ids, inherited.spent, decided),
-        [each in inherited.names for each in range(consensus.n_categories)],
+        [each in given for each in range(consensus.n_categories)],
         keys,
+        [each in given and each in rest for each in range(consensus.n_categories)],
     )
 
 

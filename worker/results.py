@@ -156,11 +156,12 @@ def none_or(value: Any, kind: type) -> Any:
 
 def category_rows(
     job: Job, texts: Texts, strings: Names, conclusion: JobConclusion, described: Described, identified: Identified,
-    is_free: Array,
+    is_free: Array, matched: Mapping[int, Mapping[str, Any]] = {},
 ) -> Rows:  # fmt: skip
     """Rows of `categories`: the known ones, then the new ones. Copies count as documents.
 
-    `is_free` bool[D] are the documents that the corpus has without a label, and that rows of `answers` are for.
+    `is_free` bool[D] are the documents that the corpus has without a label, and that rows of `answers` are for;
+    `matched` is what the descriptions of the corpus say of new categories.
     """
     consensus, stability = consensus_of_documents(conclusion.consensus, texts), conclusion.category_stability
     made_of = None if conclusion.topics is None else topics.of_categories(conclusion.topics)
@@ -189,12 +190,18 @@ def category_rows(
                         described.portraits[category], strings.vocabulary, identified.keys, int(n_decided[category])
                     ),
                     **({} if conclusion.has_probabilities else {"size_interval_90": None}),
+                    **described_row(matched.get(category), identified.is_by_description[category]),
                     **({"similarity": told} if (told := conclusion.similarities.get(category)) else {}),
                 }
             ),
         }
         for category in range(size)
     ]
+
+
+def described_row(described: Mapping[str, Any] | None, gave_name: bool) -> dict[str, Any]:
+    """The part of a portrait on descriptions; nothing where there are none to fit."""
+    return {} if described is None else {"described": {**described, "gave_name": gave_name}}
 
 
 def number_rows(stored: Stored, conclusion: JobConclusion, clamped: Clamped, job: Job) -> Iterator[Rows]:

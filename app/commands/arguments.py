@@ -17,6 +17,7 @@ examples:
   newfound categorize export.csv --charset windows-1252 --text Betreff --text Inhalt --label Kategorie --out answers.csv
   newfound categorize labeled.csv --label Topic --no-labels inbox.xlsx --text Body --out answers.ndjson
   newfound categorize tickets.csv --url http://127.0.0.1:8000 --name "Tickets of autumn" --tag tickets --out answers.csv
+  newfound categorize tickets.csv --descriptions categories.ndjson --out answers.csv    # names without labels
   newfound categorize notes.txt --discover --out answers.csv      # no label at all: all categories are new
 
   # once, and then for new documents every hour: the model as a file, or a job of a running service
@@ -44,6 +45,13 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         type=existing_file,
         metavar="FILE",
         help="more documents, in a file without a column of labels; may be given several times",
+    )
+    command.add_argument(
+        "--descriptions",
+        type=existing_file,
+        metavar="FILE",
+        help="categories that need no labeled document, with a name and a text each, as JSON lines or JSON: new ones "
+        "that fit are called so",
     )
     command.add_argument(
         "--out", required=True, type=Path, metavar="FILE", help="answers: .csv, .xlsx, .ndjson, .jsonl or .parquet"

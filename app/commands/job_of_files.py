@@ -18,6 +18,7 @@ from app.commands.refusals import LABELS, READING, given, in_options, refused_fi
 from app.core.tables import MAX_NAME
 from app.processes.supervisor import Supervisor
 from newfound_client import Client, JobNotSucceeded, NewfoundError, Refused
+from newfound_client.descriptions import read_descriptions
 from newfound_client.files import TABLE_FORMATS, replacing
 
 SETTINGS = ("model", "n_categories", "seed", "sweeps", "chains")
@@ -46,9 +47,11 @@ class Categorization:
 
         Raises NewfoundError. Whatever ends this early, the job is cancelled, and a corpus without a job deleted.
         """
+        descriptions = self.descriptions()
         try:
             self.corpus_id = self.find_corpus()
             uploads = self.upload(self.corpus_id)
+            self.describe(self.corpus_id, descriptions)
             job = self.submit(self.corpus_id)
             answers = self.client.corpus(self.corpus_id)["unlabeled"]  # before others upload to it
             job = self.follow(job["id"])
@@ -81,6 +84,23 @@ class Categorization:
                 raise refused_file(path, error) from error
             self.warn(path, answers[str(path)])
         return answers
+
+    def descriptions(self) -> list[Json] | None:
+        """What the file of descriptions says, if there is one. Raises CommandFailed."""
+        path = self.parsed.descriptions
+        try:
+            return None if path is None else read_descriptions(path)
+        except ValueError as error:
+            raise CommandFailed(f"{path}: {error}") from error
+
+    def describe(self, corpus_id: str, descriptions: list[Json] | None) -> None:
+        """Say what categories are about, in the place of what the corpus had. Raises CommandFailed."""
+        if descriptions is None:
+            return
+        try:
+            self.client.describe(corpus_id, descriptions)
+        except Refused as error:
+            raise refused_file(self.parsed.descriptions, error) from error
 
     def warn(self, path: Path, answer: Json) -> None:
         """Say what may be wrong with an upload."""

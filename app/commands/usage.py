@@ -11,7 +11,7 @@ from newfound_client.files import LINE_FORMATS, TABLE_FORMATS
 
 # Of a job: with --with there is none to begin.
 OF_A_JOB = (
-    *("no_labels", "save_model", "model", "n_categories", "seed", "sweeps", "chains", "discover"),
+    *("no_labels", "descriptions", "save_model", "model", "n_categories", "seed", "sweeps", "chains", "discover"),
     *("name", "tag", "note"),
 )
 OF_A_NEW_JOB = ("model", "n_categories", "seed", "chains", "discover")  # a continuing job has them from the other one
@@ -43,7 +43,7 @@ def check_out(parsed: argparse.Namespace, option: str, path: Path) -> None:
     """Refuse a file that cannot be written, or that is read."""
     if not os.access(path.absolute().parent, os.W_OK) or path.is_dir():
         parsed.refuse_usage(f"{option} {path}: no file can be written there")
-    read = [*parsed.files, *parsed.no_labels]
+    read = [*parsed.files, *parsed.no_labels, *([] if parsed.descriptions is None else [parsed.descriptions])]
     if is_file(parsed.frozen):
         read.append(Path(parsed.frozen))
     if any(path.exists() and path.samefile(file) for file in read):

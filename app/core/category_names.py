@@ -1,11 +1,14 @@
 """What new categories are called: a number, and the words that stand for them."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
 
 from app.core.tables import MAX_NAME
 
 N_WORDS = 3  # in a name
+BEFORE_CAPITAL = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])")
+NO_LETTERS = re.compile(r"[\W_]+")
 SHORTEST_STEM = 4  # letters that two words have in common where one is a form of the other
 
 
@@ -48,3 +51,13 @@ def are_forms(first: str, second: str) -> bool:
     shorter, longer = sorted((first, second), key=len)
     n_common = next((i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), len(shorter))
     return shorter in longer or n_common >= max(SHORTEST_STEM, len(shorter) - 1)
+
+
+def spelled_out(name: str) -> str:
+    """The words of a name as a text has them: "comp.sys.mac" and "compSys_mac" are "comp sys mac"."""
+    return NO_LETTERS.sub(" ", BEFORE_CAPITAL.sub(" ", name)).strip()
+
+
+def folded(name: str) -> str:
+    """What names have in common that differ in case and blanks alone."""
+    return " ".join(name.casefold().split())

@@ -67,6 +67,16 @@ class DocumentNotFound(ServiceError):
     status = HTTPStatus.NOT_FOUND
 
 
+class DescriptionNotFound(ServiceError):
+    """The corpus has no such description."""
+
+    status = HTTPStatus.NOT_FOUND
+
+
+class DescriptionVectorsUnfit(ServiceError):
+    """The vectors of descriptions cannot be compared with those of the corpus' documents."""
+
+
 class JobNotFound(ServiceError):
     """There is no such job."""
 

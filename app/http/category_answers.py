@@ -40,6 +40,7 @@ def category_fields(category: Category, named: Lookup) -> dict[str, Any]:
         "nearest": nearest_out(portrait, named),
         "stability": category.stability,
         "topics": category.topics,
+        "described": portrait and portrait.get("described"),
     }
 
 

@@ -27,6 +27,7 @@ from app.http.routers import (
     continuing,
     corpora,
     decisions,
+    descriptions,
     documents,
     exports,
     groups,
@@ -121,7 +122,8 @@ def routes() -> list[BaseRoute]:
     of_review = (triage, decisions, continuing, lineage)
     whole = APIRouter()
     of_models = (new_documents, models, method_comparisons)
-    for part in (corpora, uploads, documents, vectors, preview, *of_jobs, *of_review, *of_models, health):
+    of_corpora = (corpora, uploads, documents, vectors, descriptions, preview)
+    for part in (*of_corpora, *of_jobs, *of_review, *of_models, health):
         whole.include_router(part.router, responses=ANYWHERE)
     return whole.routes
 

@@ -63,6 +63,30 @@ class TopWord(BaseModel):
     documents: int
 
 
+class DescriptionChance(BaseModel):
+    """A description, and how probable it is that a category is the one described."""
+
+    name: str
+    probability: float
+
+
+class Described(BaseModel):
+    """Which description of the corpus a new category fits."""
+
+    name: str | None = Field(description="Of the description that it fits with a probability of 0.5 or more, or null.")
+    probability: float = Field(description="That it fits this one; with null, that it fits none.")
+    others: list[DescriptionChance] = Field(description="Up to five with a probability of 0.01 or more.")
+
+
+class DescriptionFit(BaseModel):
+    """Which category fits a description of the corpus."""
+
+    name: str
+    known: bool = Field(description="Documents bear it as their label, so it was not looked for.")
+    category: int | None = Field(description="That fits with a probability of 0.5 or more; null if none does.")
+    probability: float = Field(description="That this one fits; with null, that none does.")
+
+
 class CategoryOut(BaseModel):
     """A category of the answer."""
 
@@ -91,6 +115,10 @@ class CategoryOut(BaseModel):
     origin: list[int] | None = Field(
         description="In a cut, or where people have decided something: the answer's categories that this one is, "
         "joins, or is a part of. Otherwise null."
+    )
+    described: Described | None = Field(
+        description="Null for known categories, where the corpus has no description that could fit, and where a cut or "
+        "people have made another category of it."
     )
 
 
@@ -211,6 +239,7 @@ NEW_CATEGORY: dict[str, Any] = {
     "stability": 0.97,
     "topics": [{"topic": 0, "weight": 0.38}],
     "origin": None,
+    "described": {"name": None, "probability": 0.74, "others": [{"name": "plasma physics", "probability": 0.26}]},
 }
 
 
@@ -251,6 +280,7 @@ class CategoriesOut(BaseModel):
                 "stability": 0.97,
                 "topics": [{"topic": 2, "weight": 0.44}, {"topic": 9, "weight": 0.07}],
                 "origin": None,
+                "described": None,
             },
             NEW_CATEGORY,
         ],
@@ -260,6 +290,10 @@ class CategoriesOut(BaseModel):
         calibration=CALIBRATION,
         best_chain=None,
         numbers=None,
+        descriptions=[
+            {"name": "astronomy", "known": True, "category": 0, "probability": 1.0},
+            {"name": "plasma physics", "known": False, "category": None, "probability": 0.74},
+        ],
         cut=None,
     )
 
@@ -279,6 +313,10 @@ class CategoriesOut(BaseModel):
     numbers: list[NumberOut] | None = Field(
         description="For a job that was asked for several numbers of categories: what each of them gave. "
         "`POST /v1/jobs/{id}/score` scores each of them against gold labels. Otherwise null."
+    )
+    descriptions: list[DescriptionFit] | None = Field(
+        description="What became of the descriptions that the corpus had, in the order of their names; null if it had "
+        "none. `category` is null, too, where decisions or a cut have parted or dissolved the one that fits."
     )
     cut: Cut | None = Field(
         description="What is lost by the number of new categories that the request wanted; null if it named none."

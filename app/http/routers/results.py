@@ -24,6 +24,7 @@ from app.schemas.common import MAX_INTEGER
 from app.schemas.results import (
     CalibrationOut,
     CategoriesOut,
+    DescriptionFit,
     DiagnosticsOut,
     DrawOut,
     NewCategoriesOut,
@@ -106,6 +107,7 @@ def get_categories(job_id: JobId, readers: Readers, showing: Showing) -> Respons
             calibration=told(CalibrationOut, stored, "calibration"),
             best_chain=stored.best_chain,
             numbers=stored.data.get("numbers"),
+            descriptions=description_fits(stored, shown),
             cut=shown.told() if isinstance(shown, Cut) else None,
         )
     )
@@ -126,6 +128,17 @@ def numbers(shown: Shown, n_new: PosteriorOut) -> tuple[int, NewCategoriesOut]:
     number = len(shown.categories) - n_known
     low, high = (max(limit + number - found.number, 0) for limit in found.interval_90)
     return n_known, NewCategoriesOut(number=number, interval_90=(low, high))
+
+
+def description_fits(stored: Summary, shown: Shown) -> list[DescriptionFit] | None:
+    """What became of the descriptions of the corpus; a category has the index of what is shown in its place."""
+    if "descriptions" not in stored.data:
+        return None
+    fits = [DescriptionFit(**each) for each in stored.data["descriptions"]]
+    for each in fits:
+        category = None if each.category is None else shown.other(each.category)
+        each.category = None if category is None else category.category
+    return fits
 
 
 def told(kind: type[Told], stored: Summary, name: str) -> Told | None:

@@ -160,6 +160,41 @@ def test_the_whole_thing_prints_what_was_found_and_writes_the_answers(
     assert len(lines) == 8
 
 
+def test_categories_are_described_before_the_job_is_queued(
+    url: str, file: Path, database: Database, capsys: pytest.CaptureFixture[str]
+) -> None:
+    described = file.parent / "categories.ndjson"
+    described.write_text('{"name": "earth", "text": "land"}\n\n{"name": "sea"}\n')
+    thread = meanwhile(url, succeed(database))
+    assert run(file, "--descriptions", described, "--out", file.parent / "out.csv", "--url", url) == 0
+    thread.join()
+    client = Client(url)
+    [job], [corpus] = client.jobs(), client.corpora()
+    found = {each["name"]: (each["text"], each["version"]) for each in client.descriptions(corpus["id"])}
+    assert found == {"earth": ("land", 2), "sea": ("", 2)}
+    assert job["corpus_version"] == corpus["version"] == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ('{"name": "a"}\nno json\n', "line 2 is not JSON"),
+        ('["a"]', "an object with name and text on each line"),
+        ('[{"name": "a"}, {"name": "A"}]', "names must differ in more than case"),
+        ('[{"name": ""}]', "descriptions.0.name"),
+    ],
+)
+def test_a_file_of_descriptions_that_cannot_be_used_ends_with_1_and_leaves_nothing(
+    url: str, file: Path, capsys: pytest.CaptureFixture[str], content: str, told: str
+) -> None:
+    described = file.parent / "categories.json"
+    described.write_text(content)
+    assert run(file, "--descriptions", described, "--out", file.parent / "out.csv", "--url", url) == 1
+    output = capsys.readouterr()
+    assert f"{described}: " in output.err and told in output.err
+    assert list(Client(url).corpora()) == []
+
+
 @pytest.mark.parametrize("ending", ["xlsx", "XLSX", "parquet", "jsonl"])
 def test_the_ending_says_the_format(
     url: str, file: Path, database: Database, capsys: pytest.CaptureFixture[str], ending: str
@@ -275,11 +310,11 @@ def test_the_help_has_examples_that_the_command_understands(
     assert ended.value.code == 0
     text = capsys.readouterr().out
     examples = [line for line in text.splitlines() if line.startswith("  newfound categorize ")]
-    assert len(examples) == 9
+    assert len(examples) == 10
     monkeypatch.chdir(tmp_path)
     for example in examples:
         _, *words = shlex.split(example, comments=True)
         for name in words:
-            if name.endswith((".csv", ".xlsx", ".txt", ".newfound-model")):
+            if name.endswith((".csv", ".xlsx", ".txt", ".ndjson", ".newfound-model")):
                 Path(name).touch()
         check_usage(cli.make_parser().parse_args(words))

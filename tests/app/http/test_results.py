@@ -67,6 +67,7 @@ def test_the_answer_begins_with_one_number_of_new_categories_in_a_sentence(clien
         "calibration",
         "best_chain",
         "numbers",
+        "descriptions",
         "cut",
     ]
     assert answer["new_categories"] == {"number": 1, "interval_90": [1, 4]}, "the posterior alone says 3 to 4"
