@@ -7,7 +7,7 @@ import numpy as np
 
 from sampler.answers.others import MATTERS, N_OTHERS
 from sampler.corpus import NO_CATEGORY, Array
-from sampler.frozen.model import FrozenModel, VectorsOf
+from sampler.frozen.model import FrozenModel
 from sampler.vectors import Axes, projected
 
 DIGITS = 9  # of what is computed: processors differ in the last bits of an exponential
@@ -45,14 +45,15 @@ def answer(
 ) -> FrozenAnswer | None:
     """The answer for a bag of distinct words int64[n], each so often, and a vector float64[...] if there is one.
 
-    None if the bag is empty.
+    None if the bag is empty, and no vector counts.
     Of the rows of `weights` only those of its words are read. All sums run in one order: the same document gives the
     same bits, whatever it comes with.
     """
-    if words.size == 0:
+    place = place_of(model, vector)
+    if words.size == 0 and not place.any():
         return None
     values = tf_idf(model, words, counts)
-    scores = scores_of(model, words, values) + scores_of_vector(model, vector)
+    scores = scores_of(model, words, values) + scores_of_place(model, place)
     told = told_by_job(model, mark)
     if told is None:
         likely, known = judged(model, n_known, scores)
@@ -79,21 +80,19 @@ def scores_of(model: FrozenModel, words: Array, values: Array) -> Array:
     return scores
 
 
-def scores_of_vector(model: FrozenModel, vector: Array | None) -> Array | float:
-    """float64[K]: what a vector adds to W x, axis after axis; 0 without one, or if vectors do not count."""
+def place_of(model: FrozenModel, vector: Array | None) -> Array:
+    """float64[p]: a vector along the axes, rounded as those of the job are, times the scale; zeros without one."""
     if vector is None or model.vectors is None or model.n_axes == 0:
-        return 0.0
-    place = place_of(model.vectors, vector)
+        return np.zeros(model.n_axes)
+    mean, axes, scale = model.vectors
+    return np.asarray(projected(vector[None, :], Axes(mean, axes))[0].astype(np.float64) * scale)
+
+
+def scores_of_place(model: FrozenModel, place: Array) -> Array:
+    """float64[K]: what a place adds to W x, axis after axis."""
     first = len(model.weights) - 1 - model.n_axes
-    terms = model.weights[first:-1] * place[:, None]
-    scores: Array = terms.sum(axis=0)
+    scores: Array = (model.weights[first:-1] * place[:, None]).sum(axis=0)
     return scores
-
-
-def place_of(vectors: VectorsOf, vector: Array) -> Array:
-    """float64[p]: a vector along the axes, rounded as those of the job are, times the scale."""
-    axes = Axes(vectors.mean, vectors.axes)
-    return np.asarray(projected(vector[None, :], axes)[0].astype(np.float64) * vectors.scale)
 
 
 def energy_of(scores: Array) -> float:
@@ -104,7 +103,7 @@ def energy_of(scores: Array) -> float:
 
 def novelty(model: FrozenModel, n_distinct: int, energy: np.float32) -> float:
     """The novelty of a document with so many distinct words and this energy."""
-    size = int(np.searchsorted(model.sizes, n_distinct, side="right")) - 1
+    size = max(int(np.searchsorted(model.sizes, n_distinct, side="right")) - 1, 0)
     return float(novelty_among(model.reference[model.starts[size] : model.starts[size + 1]], energy))
 
 

@@ -63,10 +63,11 @@ def four_categories() -> Posed:
 
 
 def calibrate(
-    corpus: Corpus, threads: Threads, hyperparameters: CalibratedHyperparameters = QUICK, seed: int = 3
-) -> tuple[list[Arrays], list[Arrays], Calibration]:
+    corpus: Corpus, threads: Threads, hyperparameters: CalibratedHyperparameters = QUICK, seed: int = 3,
+    vectors: Array | None = None,
+) -> tuple[list[Arrays], list[Arrays], Calibration]:  # fmt: skip
     """The atoms, the results of the steps, and the calibration of a corpus."""
-    prepared = PreparedCorpus(corpus, hyperparameters, seed)
+    prepared = PreparedCorpus(corpus, hyperparameters, seed, vectors)
     runs = steps.all_atom_runs(prepared, threads)
     done = steps.all_steps(prepared, runs, threads)
     return runs, done, steps.read_calibration(prepared, done)
@@ -95,10 +96,10 @@ class Answered(NamedTuple):
 
 def answer(
     corpus: Corpus, threads: Threads, hyperparameters: CalibratedHyperparameters = QUICK, seed: int = 3,
-    n_chains: int = 2, n_sweeps: int = 6,
+    n_chains: int = 2, n_sweeps: int = 6, vectors: Array | None = None,
 ) -> Answered:  # fmt: skip
     """Calibrate, sweep some chains, and conclude, as a job does."""
-    found = calibrate(corpus, threads, hyperparameters, seed)[2]
+    found = calibrate(corpus, threads, hyperparameters, seed, vectors)[2]
     states = [calibrated_chain.start(corpus, hyperparameters, found, seed, c, threads) for c in range(n_chains)]
     draws = [swept(corpus, found, state, n_sweeps, threads, hyperparameters) for state in states]
     traces = calibrated_chain.traces_of(draws)

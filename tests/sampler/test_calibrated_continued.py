@@ -49,9 +49,13 @@ class Job(NamedTuple):
 @cache
 def job_of(make: Callable[[], Corpus]) -> Job:
     """A whole job over a corpus."""
-    corpus = make()
+    return whole_job(make())
+
+
+def whole_job(corpus: Corpus, vectors: Array | None = None) -> Job:
+    """A job over a corpus, by its words and vectors."""
     with Threads() as threads:
-        runs, done, found = calibrated_harness.calibrate(corpus, threads, seed=SEED)
+        runs, done, found = calibrated_harness.calibrate(corpus, threads, seed=SEED, vectors=vectors)
         states = [calibrated_chain.start(corpus, QUICK, found, SEED, c, threads) for c in range(N_CHAINS)]
         for state in states:
             calibrated_harness.swept(corpus, found, state, N_SWEEPS, threads)
@@ -67,9 +71,11 @@ class Continued(NamedTuple):
     conclusion: CalibratedConclusion
 
 
-def go_on(corpus: Corpus, before: Job, carried: Carried, threads: Threads, seed: int = SEED + 1) -> Continued:
+def go_on(
+    corpus: Corpus, before: Job, carried: Carried, threads: Threads, seed: int = SEED + 1, vectors: Array | None = None
+) -> Continued:
     """Continue a job over a corpus, to its conclusion."""
-    prepared, source = PreparedCorpus(corpus, QUICK, seed), Source(carried, SEED, before.runs, before.done)
+    prepared, source = PreparedCorpus(corpus, QUICK, seed, vectors), Source(carried, SEED, before.runs, before.done)
     runs = [continued_atom_run(prepared, source, number, threads) for number in range(len(before.runs))]
     done: list[Arrays] = []
     for number in range(N_CONTINUED_STEPS):
