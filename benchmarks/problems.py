@@ -80,7 +80,7 @@ def read(folder: Path, name: str, split: int, vectors: Path | None = None) -> Pr
             dice.shuffle(held)
             n_labeled = mess.n_labels(definition, label, len(held))
         texts = [document["text"] if has_text else as_text(document["counts"]) for document in held]
-        ids = [document["id"] for document in held]
+        ids = [document.get("id", "") for document in held]
         documents += [Document(text, label, n < n_labeled, ids[n]) for n, text in enumerate(texts)]
     documents = mess.with_mess(documents, definition, dice)
     texts, categories, is_labeled, ids = (list(column) for column in zip(*documents, strict=True))

@@ -25,6 +25,8 @@ CATEGORY_COLUMNS: dict[str, Kind] = {
     "words_by_lift": "text",
     "nearest": "text",
     "nearest_distance": "number",
+    "described": "text",
+    "described_probability": "number",
 }
 TRACE_COLUMNS: dict[str, Kind] = {
     "chain": "integer",
@@ -58,6 +60,7 @@ def category_values(category: Category, named: Callable[[int], Category | None])
     portrait = category.portrait or {"size_interval_90": [None, None], "by_lift": None, "nearest": None}
     nearest = portrait["nearest"]
     other = None if nearest is None else named(nearest["category"])
+    described = portrait.get("described") or {"name": None, "probability": None}
     return [
         category.category,
         category.short_id,
@@ -72,6 +75,8 @@ def category_values(category: Category, named: Callable[[int], Category | None])
         None if portrait["by_lift"] is None else words_of(portrait["by_lift"]),
         other and other.name,
         other and nearest["distance"],
+        described["name"],
+        described["probability"],
     ]
 
 

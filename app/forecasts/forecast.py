@@ -20,7 +20,11 @@ POWER_SWEEPS = 20  # of the chain of a power test
 START_TOKENS = 300_000  # a chain of lbpl-ntm starts from a sample
 FAR = 1e6  # entries of a table that no cache holds
 VECTOR_PIECE = 65_536  # texts whose vectors are projected in one step
-VECTOR_BYTES = 256  # of a text's projected vector, of 64 numbers
+N_AXES = 64  # numbers of a projected vector: as many more columns of regressions
+VECTOR_BYTES = 4 * N_AXES  # of a text's projected vector
+EMBEDDED_AT_ONCE = 256  # documents whose vectors are made and saved at once
+EMBEDDED_TOKENS = 128  # of a text, that an embedding model looks at, about
+ENOUGH_JUDGED = 2_000  # documents by which the model finds out how much vectors count
 
 # The shares of start and parts that are left in a job that goes on from another, see docs/review.md.
 CONTINUED: Mapping[str, tuple[float, float]] = {
@@ -127,19 +131,23 @@ def calibrated(sizes: Sizes, settings: Mapping[str, Any]) -> Forecast:
     }
     constants = CalibratedHyperparameters(**given)
     n_sampled = min(sizes.n_documents, constants.sample_size)
+    has_vectors = vectors_made_by(settings) is not None
     part = Part(sizes.n_tokens * n_sampled / max(sizes.n_documents, 1), n_sampled, sizes.n_words, constants)
+    told_by = part if not has_vectors else part._replace(tokens=part.tokens + N_AXES * part.documents)
     n_chain_atoms = max(constants.n_atoms, min(3 * sizes.n_known, 1_000))
     n_chain_atoms = max(min(n_chain_atoms, n_sampled // 3), 1)
-    known, grouping = known_or_new(sizes, part), grouped_side(part, n_chain_atoms)
-    n_groupings = 6 * constants.n_starts
-    start = chain_start(sizes, part, n_chain_atoms)
+    n_groupings = (8 if has_vectors else 6) * constants.n_starts
+    by_vectors = directions(part, n_chain_atoms) if has_vectors else 0.0
+    known = known_or_new(sizes, told_by) * (scales_tried(part) if has_vectors else 1.0)
+    grouped = n_groupings * grouped_side(part, n_chain_atoms) + 2 * constants.n_starts * by_vectors
+    start = chain_start(sizes, part, n_chain_atoms) + by_vectors
     sweep = chain_sweep(sizes, part, n_chain_atoms)
-    refined = answers(sizes, part)
-    test = known + n_groupings * grouping + start + POWER_SWEEPS * sweep + refined
+    refined = answers(sizes, told_by)
+    test = known + grouped + start + POWER_SWEEPS * sweep + refined
     works: dict[str, Work] = {
         UnitKind.ENCODE: encode(sizes),
         UnitKind.ATOMS: Work(OVERHEAD, atom_run(sizes, part), 2),
-        UnitKind.CALIBRATE: Work(OVERHEAD, (known + n_groupings * grouping) / (1 + n_groupings), 1 + n_groupings),
+        UnitKind.CALIBRATE: Work(OVERHEAD, (known + grouped) / (1 + n_groupings), 1 + n_groupings),
         UnitKind.CHAIN: Work(OVERHEAD + start, sweep, settings["sweeps"]),
         UnitKind.CONCLUDE: Work(
             OVERHEAD + refined + topics(sizes, constants.n_topics) + 1e-6 * settings["chains"] * sizes.n_documents
@@ -147,16 +155,35 @@ def calibrated(sizes: Sizes, settings: Mapping[str, Any]) -> Forecast:
         UnitKind.POWER: Work(OVERHEAD, test, sizes.n_known),
     }
     peak_bytes = corpus_bytes(sizes) + calibrated_bytes(sizes, constants, n_chain_atoms)
-    if vectors_made_by(settings) is not None:
-        works[UnitKind.VECTORS] = vectors(sizes)
+    if has_vectors:
+        works[UnitKind.VECTORS] = vectors(sizes, settings["vectors"] == "made")
         peak_bytes += VECTOR_BYTES * sizes.n_documents
     return Forecast(works, settings["chains"], peak_bytes)
 
 
-def vectors(sizes: Sizes) -> Work:
-    """Brought vectors, of about 384 numbers, read for their axes in the first step, then again to be projected."""
-    n_parts = 1 + -(-sizes.n_documents // VECTOR_PIECE)
-    return Work(OVERHEAD, 6e-5 * sizes.n_documents / n_parts, n_parts)
+def vectors(sizes: Sizes, are_made: bool) -> Work:
+    """Vectors of about 384 numbers, read for their axes in the first step, then again to be projected.
+
+    Those that the service makes are made before; the embedding model looks at so many tokens of a text at most, among
+    them those of words that the vocabulary leaves out.
+    """
+    n_parts, seconds = 1 + -(-sizes.n_documents // VECTOR_PIECE), 6e-5 * sizes.n_documents
+    if are_made:
+        n_parts += -(-sizes.n_documents // EMBEDDED_AT_ONCE)
+        seconds += 1.1e-4 * min(1.8 * sizes.n_tokens, EMBEDDED_TOKENS * sizes.n_documents) + 1e-4 * sizes.n_documents
+    return Work(OVERHEAD, seconds / n_parts, n_parts)
+
+
+def scales_tried(part: Part) -> float:
+    """How often, in all, the regression of known or new is fitted to find out how much vectors count."""
+    n_folds = part.constants.n_folds
+    n_tried = min(-(-ENOUGH_JUDGED * n_folds // max(int(part.documents), 1)), n_folds)
+    return 1.0 + 3.0 * n_tried / n_folds
+
+
+def directions(part: Part, n_atoms: int) -> float:
+    """What vectors add to the atoms of one side, under all settings that have them; on average it has half of all."""
+    return len(part.constants.smoothings) * part.n_visits * 6e-9 * n_atoms * part.documents / 2
 
 
 def atom_run(sizes: Sizes, part: Part) -> float:

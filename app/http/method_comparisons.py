@@ -20,6 +20,7 @@ from app.forecasts.corpus_sizes import expected_sizes
 from app.forecasts.forecast import forecast
 from app.forecasts.limits import check_disk, check_size, live_jobs, live_units
 from app.http.dependencies import address
+from app.http.source_tables import check_source_field
 from app.schemas.method_comparisons import (
     ComparisonBasics,
     ComparisonLinks,
@@ -78,11 +79,13 @@ def largest_half(counts: Mapping[str, int]) -> list[str]:
 
 
 def check_methods(session: Session, body: MethodComparisonIn, planned: Planned, settings: Settings) -> None:
-    """Raise NothingToCategorize or JobTooLarge for a method whose jobs could not be run one by one."""
+    """Raise NothingToCategorize, NoSourceField or JobTooLarge for a method whose jobs could not be run one by one."""
     version = lifecycle.find_corpus(session, body.corpus_id).version
     sample = without_labels(read_sample(session, body.corpus_id))
     for asked, (name, method) in zip(body.methods, planned.methods, strict=True):
         check_usable(session, body.corpus_id, sample, asked.text.options())
+        if asked.source_field is not None:
+            check_source_field(session, body.corpus_id, asked.source_field)
         sizes = expected_sizes(session, body.corpus_id, version, method["text"], sample)
         expected = forecast(sizes._replace(n_known=len(planned.known)), method)
         check_size(f"a job of the method {name!r}", expected.job_seconds, expected.peak_bytes, settings)

@@ -93,6 +93,7 @@ class Links(BaseModel):
     audit: str
     labels: str
     groups: str
+    sources: str
     score: str
     tree: str
     categorize: str
@@ -110,6 +111,7 @@ ALWAYS = (
     "audit",
     "labels",
     "groups",
+    "sources",
     "score",
     "tree",
     "categorize",

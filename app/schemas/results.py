@@ -216,10 +216,13 @@ DIAGNOSTICS: dict[str, Any] = {
     "r_hat": {"n_categories": 1.005},
     "effective_size": {"n_categories": 240.5},
 }
-SETTING: dict[str, Any] = {"weighting": "flat", "background": False, "smoothing": 0.4, "power": 1.5}
+SETTING: dict[str, Any] = {
+    "weighting": "flat", "background": False, "vectors": True, "smoothing": 0.4, "power": 1.5
+}  # fmt: skip
 CALIBRATION: dict[str, Any] = {
     "labeling_rate": 0.4,
     "labeling_rates": {"astronomy": 0.41, "optics": 0.38},
+    "vector_scales": {"known_or_new": 0.5, "categories": 1.0},
     "settings": [{**SETTING, "given_back": 0.81, "stability": 0.9, "weight": 1.0}],
 }
 

@@ -77,18 +77,26 @@ class Columns(NamedTuple):
         places, n_axes = self.places, self.places.shape[1]
         if self.scale == 0.0 or n_axes == 0:
             return rows
-        has_vector = places.any(axis=1)
-        offsets = rows.offsets + np.concatenate([[0], np.cumsum(np.where(has_vector, n_axes, 0))])
+        offsets = rows.offsets + np.concatenate([[0], np.cumsum(np.where(places.any(axis=1), n_axes, 0))])
         columns, values = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.float32)
-        old = np.repeat(offsets[:-1] - rows.offsets[:-1], np.diff(rows.offsets)) + np.arange(rows.columns.size)
-        columns[old], values[old] = rows.columns, rows.values
-        new = (offsets[1:][has_vector] - n_axes)[:, None] + np.arange(n_axes)
-        columns[new] = rows.n_columns + np.arange(n_axes)
-        values[new] = places[has_vector] * np.float32(self.scale)
-        return Rows(offsets, columns, values, rows.n_columns + n_axes)
+        both = Rows(offsets, columns, values, rows.n_columns + n_axes)
+        put_beside(rows, places, np.float32(self.scale), both)
+        return both
 
 
 NO_COLUMNS = Columns(np.zeros((0, 0), np.float32), 0.0)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def put_beside(rows: Rows, places: Array, scale: np.float32, both: Rows) -> None:
+    """Write the entries of rows, and behind those of each document its vector times the scale, if there is room."""
+    for d in range(places.shape[0]):
+        to = both.offsets[d]
+        for e in range(rows.offsets[d], rows.offsets[d + 1]):
+            both.columns[to], both.values[to] = rows.columns[e], rows.values[e]
+            to += 1
+        for i in range(both.offsets[d + 1] - to):
+            both.columns[to + i], both.values[to + i] = rows.n_columns + i, places[d, i] * scale
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

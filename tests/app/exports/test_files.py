@@ -89,6 +89,8 @@ def test_the_trace_and_the_categories_are_the_same_in_every_format(client: TestC
             each["top_words"] = ", ".join(word["word"] for word in each["top_words"])
             low, high = each.pop("size_interval_90") or (None, None)
             nearest, words = each.pop("nearest") or {"name": None, "distance": None}, each.pop("words")
+            described = each.pop("described") or {"name": None, "probability": None}
+            each |= {"described": described["name"], "described_probability": described["probability"]}
             by_lift = words and ", ".join(word["word"] for word in words["by_lift"])
             each |= {"documents_low": low, "documents_high": high, "words_by_lift": by_lift}
             each |= {"nearest": nearest["name"], "nearest_distance": nearest["distance"]}

@@ -158,7 +158,9 @@ def test_a_job_is_accepted_with_all_defaults_told(client: TestClient, corpus_id:
         "kernel": DEFAULT_KERNEL,
         "hyperparameters": {**asdict(Hyperparameters()), "gamma_mean": 0.001, "alpha_mean": 0.5},
         "answer": DEFAULT_ANSWER,
-        **dict.fromkeys(("calibrated", "vectors", "embedding_model", "n_categories", "split", *BASELINES)),
+        **dict.fromkeys(
+            ("calibrated", "vectors", "embedding_model", "source_field", "n_categories", "split", *BASELINES)
+        ),
         "sweeps": 500,
         "burn_in": 250,
         "chains": 2,

@@ -176,6 +176,12 @@ def test_a_method_can_be_told_the_true_number_of_categories(
     [
         ({"known": ["fruit", "cheese"]}, 409, "labels-not-splittable", "'cheese'"),
         ({"methods": [{"model": "sskm", "n_categories": 1}]}, 409, "labels-not-splittable", "1 categories, but 2"),
+        (
+            {"methods": [{"model": "calibrated", "source_field": "origin"}]},
+            409,
+            "no-source-field",
+            "has a field 'origin'",
+        ),
         ({"methods": [{**LBPL, "text": {"min_document_frequency": 90}}]}, 409, "nothing-to-categorize", "keeps a word"),
         ({"methods": [{"model": "sskm"}]}, 422, "malformed-request", "give n_categories"),
         ({"methods": [{**LBPL, "name": "x"}, {**CALIBRATED, "name": "x"}]}, 422, "malformed-request", "called 'x'"),
