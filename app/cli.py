@@ -20,7 +20,7 @@ from app.commands import CommandFailed
 from app.commands.arguments import add_arguments
 from app.core import presence
 from app.core.db import Database, connect
-from app.core.embedding_models import check_folder, try_model
+from app.core.embedding_models import check_folder, embedding_digest, try_model
 from app.core.schema import SchemaError, check_schema, migrate
 from app.core.settings import Settings
 from app.processes.address import AddressError, address_of, check_address
@@ -193,16 +193,16 @@ def worker(settings: Settings, parsed: argparse.Namespace) -> int:
     database = connect(settings.database)
     check_schema(database)
     if not kernels_are_compiled(settings):
-        compile_first(settings, lambda: say_alive(database, name))
+        compile_first(settings, lambda: say_alive(database, name, settings))
     database.engine.dispose()
     return int(importlib.import_module("worker.tasks").run(name))
 
 
-def say_alive(database: Database, name: str) -> None:
+def say_alive(database: Database, name: str, settings: Settings) -> None:
     """Let the database know of a worker that does not work yet."""
     try:
         with database.sessions.begin() as session:
-            presence.record(session, name, COMPILING)
+            presence.record(session, name, COMPILING, embedding_digest(settings))
     except SQLAlchemyError as error:
         logger.warning("this worker could not be recorded in the database: %s", error)
 

@@ -174,4 +174,5 @@ def stored_parts(session: Session, encoding_id: int) -> Iterator[bytes]:
 def names(session: Session, job: Job) -> Names:
     """The vocabulary and the known categories of the job's corpus, and what was chosen for its texts."""
     columns = (Encoding.vocabulary, Encoding.categories, Encoding.facts)
-    return Names(*session.execute(select(*columns).where(wanted_by(job))).one())
+    vocabulary, categories, facts = session.execute(select(*columns).where(wanted_by(job))).one()
+    return Names(vocabulary, categories, facts and {name: told for name, told in facts.items() if name != SOURCES})

@@ -36,6 +36,7 @@ def send(client: TestClient, *, with_vectors: bool = True, words_tell: bool = Tr
         if row["text"].strip() and not words_tell:
             row = {**row, "text": " ".join(dice.choices(" ".join(jobs.SUBJECTS.values()).split(), k=12))}
         brought = with_vectors and subject in SUBJECTS and number % 7
+        row["origin"] = ("mail", "forum")[number % 2]
         lines.append(json.dumps({**row, **({"vector": vector_of(subject, number)} if brought else {})}))
     corpus_id = client.post("/v1/corpora", json={"name": "vectors"}).json()["id"]
     answer = client.post(
@@ -99,6 +100,28 @@ def test_the_same_bytes_in_few_legs_or_many(
     first, second = (jobs.outcome(database, each["id"]) for each in (whole, parts))
     assert first["draws"] == second["draws"] and first["checkpoints"] == second["checkpoints"]
     assert first["answers"] == second["answers"] and first["units"] == second["units"]
+
+
+def test_vectors_sources_and_descriptions_go_together_and_into_a_job_that_continues(
+    database: Database, settings: Settings, client: TestClient
+) -> None:
+    corpus_id = send(client)
+    described = [{"name": "waters", "text": "Danube, Rhine, Volga", "vector": vector_of("river", 500)}]
+    assert client.put(f"/v1/corpora/{corpus_id}/descriptions", json={"descriptions": described}).status_code == 200
+    job = submit(client, corpus_id, source_field="origin")
+    run(database, settings, job["id"])
+    arrived = {"key": "late", "text": TEXT, "vector": vector_of("metal", 600), "origin": "mail"}
+    headers = {"Content-Type": "application/x-ndjson"}
+    client.post(f"/v1/corpora/{corpus_id}/documents", content=json.dumps(arrived), headers=headers)
+    later = client.post(f"/v1/jobs/{job['id']}/continue", json={})
+    assert later.status_code == 202, later.text
+    run(database, settings, later.json()["id"])
+    for each in (job, later.json()):
+        told = client.get(f"/v1/jobs/{each['id']}/categories").json()
+        assert told["calibration"]["vector_scales"] is not None
+        assert [fits["name"] for fits in told["descriptions"]] == ["waters"]
+        assert [category["name"] for category in told["categories"]][2] == "waters"
+        assert client.get(f"/v1/jobs/{each['id']}/sources").json()["field"] == "origin"
 
 
 def test_new_documents_are_answered_by_their_vectors(
