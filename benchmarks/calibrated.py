@@ -1,7 +1,8 @@
 """The calibrated model as a method of the quality benchmark: all steps of a job, in one process.
 
-`python -m benchmarks.calibrated [--documents N] [--threads T]` times each step on a simulated corpus of documents of
-100 words and 50 categories, half of them known, and prints JSON lines.
+`python -m benchmarks.calibrated [--documents N] [--threads T] [--vectors]` times each step on a simulated corpus of
+documents of 100 words and 50 categories, half of them known, with vectors of 64 axes if asked for, and prints a JSON
+line.
 """
 
 import argparse
@@ -38,7 +39,7 @@ from sampler.copies import Texts, find_copies, texts_from
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.hyperparameters import CalibratedHyperparameters
 from sampler.numerics.threads import Threads
-from sampler.vectors import axes_of, no_moments, projected
+from sampler.vectors import N_AXES, axes_of, no_moments, projected
 from sampler.vectors import with_vectors as moments_with
 
 N_CHAINS, N_SWEEPS, BURN_IN = 4, 100, 20  # a job's defaults
@@ -187,22 +188,34 @@ def simulated(n_documents: int, seed: int = 0) -> Problem:
     )
 
 
+def simulated_vectors(problem: Problem, seed: int = 1) -> Array:
+    """float16[D, 64]: vectors as a job prepares them, 1 long, each near those of its category."""
+    rng = np.random.default_rng(seed)
+    vectors = rng.standard_normal((problem.truth.size, N_AXES), np.float32)
+    vectors += 1.25 * rng.standard_normal((N_CATEGORIES, N_AXES), np.float32)[problem.truth]
+    vectors /= np.sqrt((vectors * vectors).sum(axis=1, keepdims=True))
+    return vectors.astype(np.float16)
+
+
 def main() -> None:
     """Time a job on the simulated corpus."""
     parser = argparse.ArgumentParser(prog="benchmarks.calibrated", description=__doc__)
     parser.add_argument("--documents", type=int, default=1_000_000)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--vectors", action="store_true", help="each document has a vector near its category's")
     arguments = parser.parse_args()
     with Threads(arguments.threads) as threads:
         run(
             texts_from(simulated(2_000).corpus, find_copies(simulated(2_000).corpus, threads)), 0, threads, {}
         )  # compiles
         problem = simulated(arguments.documents)
+        vectors = simulated_vectors(problem) if arguments.vectors else None
         memory, seconds = machine.PeakMemory(), dict[str, float]()
         with timed(seconds, "all"):
             with timed(seconds, "copies"):
                 texts = texts_from(problem.corpus, find_copies(problem.corpus, threads))
-            done = run(texts, 0, threads, seconds)
+            of_texts = None if vectors is None else vectors[texts.first]
+            done = run(texts, 0, threads, seconds, vectors=of_texts)
     line = {"documents": arguments.documents, "threads": arguments.threads, "seconds": seconds}
     print(json.dumps({**line, "peak_mb": memory.mb, **score(problem, answer_of(done))}))
 
