@@ -45,6 +45,7 @@ LEAST_SUM = 1e-12
 MOST_SURE = 0.9999  # no document is more surely known than this
 SCALES = (0.0, 0.5, 1.0)  # of vectors, beside the words
 ENOUGH_JUDGED = 2_000  # documents, by which a scale is chosen
+FEWEST_JUDGED = 20  # of them chance is known well enough to be told from what is better
 MARGIN = 2.0  # standard errors, by which a longer scale has to be better
 
 
@@ -104,7 +105,10 @@ def chosen_columns(
     rows: Rows, places: Array | None, which_label: RegressionTask, which_category: RegressionTask, fold: Array,
     threads: Threads,
 ) -> tuple[Columns, Columns]:  # fmt: skip
-    """The vectors at the scale that foretells best whether documents bear a label, and at the one for which it is."""
+    """The vectors at the scale that foretells best whether documents bear a label, and at the one for which it is.
+
+    With few labels the latter is the former: whether they are borne is known of all documents.
+    """
     if places is None or places.shape[1] == 0:
         return NO_COLUMNS, NO_COLUMNS
     unlabeled = which_label.n_targets - 1
@@ -113,7 +117,7 @@ def chosen_columns(
         rows, places, which_label, lambda p, d: loss_of_bearing(p[:, unlabeled], bears[d]), fold, threads
     )
     of_categories = scale
-    if which_category.n_targets > 1:
+    if which_category.n_targets > 1 and np.count_nonzero(which_category.trained) >= FEWEST_JUDGED:
         labels = which_category.target
         of_categories = best_scale(
             rows, places, which_category, lambda p, d: loss_of_label(p, labels[d]), fold, threads
