@@ -21,7 +21,7 @@ from tests.app.rows import add_encoding, submit
 
 MAX_ROUNDS = 4  # of everything that can be done; a job with legs that just died needs one more than without
 OF_LEGS = st.sampled_from(["renew", "save", "release", "finish", "fail"])
-EXAMPLES = {"sqlite": 40, "postgresql": 15}
+EXAMPLES = {"sqlite": 80, "postgresql": 15}  # of the former enough to come everywhere, whatever else is imported
 
 
 class Lifecycle(LifecycleSteps):
