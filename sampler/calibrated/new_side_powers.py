@@ -5,10 +5,11 @@ the evidence gains each group first pays for its own words, which costs a small 
 the power that gives large known categories back leaves small new ones together. A setting of power omega groups the new
 side at
 
-    omega - SIZE_WEIGHT max(log(documents of a known category / documents of a new group) - TOLERANCE, 0)
+    omega - weight max(log(documents of a known category / documents of a new group) - TOLERANCE, 0)
 
 with the geometric mean over known categories, the mean over the groups at omega itself, and the mean of the logarithm
-over starts. Of the powers that the new side was grouped at, the nearest is taken.
+over starts. The weight is SIZE_WEIGHT, and SIZE_WEIGHT_WITH_VECTORS under settings with vectors, where a group pays for
+its own direction, too. Of the powers that the new side was grouped at, the nearest is taken.
 """
 
 import numpy as np
@@ -20,6 +21,7 @@ from sampler.hyperparameters import CalibratedHyperparameters
 from sampler.numerics.threads import Threads
 
 SIZE_WEIGHT = 2.5
+SIZE_WEIGHT_WITH_VECTORS = 4.0
 TOLERANCE = 0.5  # sizes that differ by less, a factor of 1.6, differ by chance: parts of categories are small as well
 LOWER_BY = (3.0, 2.0, 1.0, 0.5)  # powers of the new side below the lowest of the known one
 
@@ -35,19 +37,20 @@ def new_side_powers(hyperparameters: CalibratedHyperparameters) -> list[float]:
 
 def match_powers(
     new: list[Array], learned: Propensity, has_words: Array, n_known: int, hyperparameters: CalibratedHyperparameters,
-    threads: Threads,
+    threads: Threads, has_vectors: Array | None = None,
 ) -> tuple[Array, Array]:  # fmt: skip
     """The row of the new side's groups that each of S settings takes, int64[S], and its power, float64[S].
 
     `new` has the groups of each start, under every variant and smoothing at each of the new side's powers. Documents
-    bool[D] that have a word count.
+    bool[D] that have a word count, and so do vectors under the settings `has_vectors` bool[S], if any.
     """
     powers, wanted = np.array(new_side_powers(hyperparameters)), np.array(sorted(hyperparameters.powers))
     n_atom_settings = len(new[0]) // powers.size
     first_rows = np.arange(n_atom_settings) * powers.size
     same = (first_rows[:, None] + np.arange(wanted.size)).ravel()
     smaller = log_of_how_much_smaller([groups[same] for groups in new], learned, has_words, n_known, threads)
-    lowered = np.tile(wanted, n_atom_settings) - SIZE_WEIGHT * np.maximum(smaller - TOLERANCE, 0.0)
+    weight = np.where(False if has_vectors is None else has_vectors, SIZE_WEIGHT_WITH_VECTORS, SIZE_WEIGHT)
+    lowered = np.tile(wanted, n_atom_settings) - weight * np.maximum(smaller - TOLERANCE, 0.0)
     nearest = np.abs(lowered[:, None] - powers).argmin(axis=1)
     return np.repeat(first_rows, wanted.size) + nearest, powers[nearest]
 

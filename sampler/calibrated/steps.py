@@ -162,15 +162,17 @@ def read_calibration(prepared: PreparedCorpus, done: list[Arrays], threads: Thre
     for first in range(1, len(done), n_variants):
         side = (first - 1) // n_variants % len(BOTH_SIDES)
         groups[side].append(np.concatenate([step["groups"] for step in done[first : first + n_variants]]))
+    settings = all_settings(hyperparameters, has_vectors)
     labels = corpus.labels[known_side.documents[labeled_of(known_side, corpus.labels)]]
     row, new_powers = match_powers(
-        groups[NEW_SIDE], learned, ~prepared.bags.is_empty, corpus.n_known, hyperparameters, threads
-    )
+        groups[NEW_SIDE], learned, ~prepared.bags.is_empty, corpus.n_known, hyperparameters, threads,
+        np.array([setting.has_vectors for setting in settings]),
+    )  # fmt: skip
     scores = score_settings(
         groups[KNOWN_SIDE], labels, corpus.n_known, [of_start[row] for of_start in groups[NEW_SIDE]], hyperparameters,
         threads, has_vectors,
     )  # fmt: skip
-    return Calibration(prepared, learned, new_side, all_settings(hyperparameters, has_vectors), new_powers, scores)
+    return Calibration(prepared, learned, new_side, settings, new_powers, scores)
 
 
 def calibrate(prepared: PreparedCorpus, threads: Threads | None = None) -> Calibration:

@@ -8,7 +8,13 @@ import pytest
 from sampler.calibrated import new_side_powers
 from sampler.calibrated.chain import start
 from sampler.calibrated.known_or_new import Propensity
-from sampler.calibrated.new_side_powers import LOWER_BY, SIZE_WEIGHT, TOLERANCE, match_powers
+from sampler.calibrated.new_side_powers import (
+    LOWER_BY,
+    SIZE_WEIGHT,
+    SIZE_WEIGHT_WITH_VECTORS,
+    TOLERANCE,
+    match_powers,
+)
 from sampler.calibrated.settings import OF_WORDS, all_settings
 from sampler.corpus import UNLABELED, Array, Corpus
 from sampler.numerics.threads import Threads
@@ -31,11 +37,13 @@ def start_with(n_groups: dict[float, int], others: int = 1) -> Array:
     return np.array([np.arange(N_NEW) % n_groups.get(power, others) for power in POWERS] * N_ATOM_SETTINGS)
 
 
-def matched(starts: list[Array], learned: Propensity) -> tuple[Array, Array]:
+def matched(
+    starts: list[Array], learned: Propensity, has_vectors: Array | None = None
+) -> tuple[Array, Array]:  # fmt: skip
     """Rows and powers of the settings of QUICK; every document has a word."""
     has_words = np.ones(learned.known.size, bool)
     with Threads() as threads:
-        return match_powers(starts, learned, has_words, learned.rates.size, QUICK, threads)
+        return match_powers(starts, learned, has_words, learned.rates.size, QUICK, threads, has_vectors)
 
 
 def test_the_new_side_has_the_powers_of_the_known_one_and_lower_ones() -> None:
@@ -62,6 +70,18 @@ def test_where_groups_are_smaller_the_power_is_lower_by_the_formula() -> None:
     assert expected == [-3.0, 0.0, 1.0]
     np.testing.assert_array_equal(power, expected * N_ATOM_SETTINGS)
     np.testing.assert_array_equal(np.array(POWERS * N_ATOM_SETTINGS)[row], power)
+
+
+def test_under_settings_with_vectors_the_power_is_lower_by_more() -> None:
+    """Groups that are smaller by a factor of e take half of either weight off: from 2 to .75, or to 0."""
+    learned, n_settings = sides([round(N_NEW / 10 * np.e)] * 2), N_ATOM_SETTINGS * len(QUICK.powers)
+    has_vectors = np.arange(n_settings) >= n_settings // 2
+    power = matched([start_with({2.0: 10}, 2)] * 2, learned, has_vectors)[1]
+    highest = power[len(QUICK.powers) - 1 :: len(QUICK.powers)]
+    for weight, of_some in ((SIZE_WEIGHT, ~has_vectors), (SIZE_WEIGHT_WITH_VECTORS, has_vectors)):
+        expected = min(POWERS, key=lambda power: abs(power - (2.0 - weight * (1.0 - TOLERANCE))))
+        assert set(highest[of_some[:: len(QUICK.powers)]]) == {expected}
+    assert len(set(highest)) == 2
 
 
 @pytest.mark.parametrize("learned", [sides([]), sides([300, 300], n_new=0)])
