@@ -50,9 +50,8 @@ def conclude(leg: Leg) -> list[int]:
         with leg.database.readers.begin() as session:
             axes = None if stored.vectors is None else load_axes(session, leg.job)
             asked = descriptions.asked(session, leg.job, names)
-        matched = descriptions.match(
-            asked, leg.job, names, conclusion.consensus.category, described.of_categories, seen(leg, stored, axes)
-        )
+        see = seen(leg, stored, axes) if asked.n_described else None  # it may load an embedding model
+        matched = descriptions.match(asked, leg.job, names, conclusion.consensus.category, described.of_categories, see)
         with leg.database.readers.begin() as session:
             identified = portraits.identify(
                 session, leg.job, stored, names, conclusion.consensus, described, matched.names

@@ -14,13 +14,12 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from app.core.db import upsert
 from app.core.kinds import BROUGHT, vectors_made_by
 from app.core.tables import Document, DocumentVector, Job, is_part_of
-from app.core.vectors import from_bytes
+from app.core.vectors import NUMBER_BYTES, from_bytes
 from sampler.archive import CheckpointError
 from sampler.corpus import Array
 from worker.store import BATCH, Stored
 
 AT_ONCE = 4_096  # rows that are asked for by their ids
-NUMBER_BYTES = 2  # see app.core.vectors
 N_BYTES = func.length(DocumentVector.data, type_=Integer)
 
 

@@ -19,13 +19,14 @@ from app.core.embedding_models import embedding_digest, embedding_model, waits_f
 from app.core.kinds import BROUGHT, vectors_made_by
 from app.core.leases import UnitProgress
 from app.core.tables import Job, VectorStep
+from app.core.vectors import NUMBER_BYTES
 from embedding.model import EmbeddingModel
 from sampler.archive import CheckpointError
 from sampler.corpus import Array
 from sampler.vectors import Axes, axes_of, no_moments, projected, with_vectors
 from worker import document_vectors, step_rows
 from worker.baselines import one_thread
-from worker.document_vectors import AT_ONCE, NUMBER_BYTES, in_blocks, length_of, made_by
+from worker.document_vectors import AT_ONCE, in_blocks, length_of, made_by
 from worker.encode import load_corpus
 from worker.leg import Leg, Stopped, nothing
 from worker.step_rows import Arrays, Key, next_digest

@@ -48,7 +48,7 @@ def count_brought(session: Session, corpus_ids: Sequence[str]) -> dict[str, int]
     return {str(corpus_id): n for corpus_id, n in session.execute(counted)}
 
 
-def vectors_of(session: Session, corpus_id: str, version: int, settings: Settings) -> dict[str, str]:
+def usable_vectors(session: Session, corpus_id: str, version: int, settings: Settings) -> dict[str, str]:
     """The settings by which a job over a version of a corpus uses vectors, if there are any.
 
     Those that documents have brought go before those that the service could make.
@@ -67,4 +67,4 @@ def with_vectors(
     """The settings of a job, with the vectors that it uses: none if that is wanted, or if its model uses none."""
     if wanted == "none" or "vectors" not in MODELS[chosen["model"]].own_settings:
         return dict(chosen)
-    return {**chosen, **vectors_of(session, corpus_id, version, settings)}
+    return {**chosen, **usable_vectors(session, corpus_id, version, settings)}

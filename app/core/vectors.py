@@ -9,6 +9,7 @@ import numpy.typing as npt
 Numbers = npt.NDArray[Any]
 
 SHORTEST, LONGEST = 4, 4_096  # numbers of a vector
+NUMBER_BYTES = 2  # of each
 
 
 def to_bytes(vector: Numbers | Sequence[float]) -> bytes:

@@ -12,11 +12,10 @@ from sqlalchemy.orm import Session
 from app.core.document_vectors import AT_ONCE, brought_vectors
 from app.core.kinds import BROUGHT
 from app.core.tables import FOREVER, IS_CURRENT, Corpus, Document, DocumentVector
+from app.core.vectors import NUMBER_BYTES
 from app.uploads.current import Current
 from app.uploads.rows import BadLine, Row
 from app.uploads.vector_values import wrong_length
-
-NUMBER_BYTES = 2  # of a number as it is stored
 
 Kept = Mapping[str, Mapping[str, bytes]]  # by key and by who made them: vectors
 NOTHING: Kept = {}

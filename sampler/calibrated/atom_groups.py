@@ -37,7 +37,7 @@ class AtomRows(NamedTuple):
     size: Array  # float64[A], m_a
     n_words: int  # V
     sums: Array  # float64[A, p], s_a, of vectors; p is 0 without them
-    kappa: float  # how close to each other the vectors of a group lie
+    kappa: float  # see `Atoms`
 
     @property
     def word_totals(self) -> Array:
@@ -46,8 +46,8 @@ class AtomRows(NamedTuple):
         return total
 
 
-def atom_rows(atoms: Atoms, kappa: float = 0.0) -> AtomRows:
-    """The counts of atoms that hold a document, atom after atom; `kappa` is that of their vectors, if they count."""
+def atom_rows(atoms: Atoms) -> AtomRows:
+    """The counts of atoms that hold a document, atom after atom."""
     used = np.flatnonzero(atoms.size > 0)
     columns = np.ascontiguousarray(atoms.words[:, used].T)
     atom, word = np.nonzero(columns > LEAST_COUNT)
@@ -55,7 +55,7 @@ def atom_rows(atoms: Atoms, kappa: float = 0.0) -> AtomRows:
     offsets = np.searchsorted(atom, np.arange(used.size + 1))
     total = np.bincount(atom, counts, minlength=used.size).astype(np.float64)  # integers if there is no count at all
     n_words, sums = atoms.words.shape[0], np.ascontiguousarray(atoms.sums[used])
-    return AtomRows(offsets, word.astype(np.int32), counts, total, atoms.size[used], n_words, sums, kappa)
+    return AtomRows(offsets, word.astype(np.int32), counts, total, atoms.size[used], n_words, sums, atoms.kappa)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

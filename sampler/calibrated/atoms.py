@@ -41,7 +41,8 @@ class Atoms(NamedTuple):
     words: Array  # float32[V, A], N_aw
     total: Array  # float64[A], N_a
     size: Array  # float64[A], m_a, documents
-    sums: Array  # float64[A, p], s_a, of the documents' vectors
+    sums: Array  # float64[A, p], s_a, of the documents' vectors; p is 0 without them
+    kappa: float  # how close to each other the vectors of a group lie
 
 
 class Settling(NamedTuple):
@@ -159,10 +160,10 @@ def count_atoms(
     threads.check()
     total = np.bincount(np.repeat(atom, np.diff(bags.offsets)), values, minlength=n_atoms).astype(np.float64)
     size = np.bincount(atom[~bags.is_empty], minlength=n_atoms).astype(np.float64)
-    places = (directed or no_directions(atom.size)).places
+    places, kappa = directed or no_directions(atom.size)
     sums = np.zeros((n_atoms, places.shape[1]))
     sum_places(places, atom, sums)
-    return Atoms(words, total, size, sums)
+    return Atoms(words, total, size, sums, kappa)
 
 
 def settle_atoms(

@@ -119,7 +119,7 @@ def find_atoms(
     for setting in wanted:
         own_seeds, directed = seeds[setting.has_vectors], prepared.directions(setting)
         own, counts = settle_side(side, own_seeds, setting, hyperparameters.n_atom_sweeps, address, threads)
-        rows = atom_rows(counts, directed.kappa)
+        rows = atom_rows(counts)
         everywhere = in_all_words(counts, side.words, prepared.bags.n_words)
         totals = everywhere.words.sum(axis=1, dtype=np.float64)
         prior = word_prior(totals, setting.smoothing, setting.has_background)

@@ -71,12 +71,13 @@ def restored_state(
     atoms = {}
     for i, told in enumerate(facts["atoms"]):
         setting = AtomSetting(*told)
-        directed = side.directions(setting)
         atom = arrays[f"atom_{i}"].astype(np.int64)
         own = atom[side.documents].astype(np.int32)
         values = side.values[setting.weighting]
-        counts = count_atoms(side.bags, values, own, int(own.max(initial=0)) + 1, threads, directed)
-        rows = atom_rows(counts, directed.kappa)
+        counts = count_atoms(
+            side.bags, values, own, int(own.max(initial=0)) + 1, threads, side.directions(setting)
+        )  # fmt: skip
+        rows = atom_rows(counts)
         prior = word_prior(rows.word_totals, setting.smoothing, setting.has_background)
         atoms[setting] = GroupedAtoms(atom, rows, prior)
     return CalibratedState(

@@ -248,7 +248,7 @@ def atoms_of_all(
     side, bags = calibration.new_side, calibration.prepared.bags
     directed = side.directions(setting)
     of_side = count_atoms(side.bags, side.values[setting.weighting], own, int(own.max()) + 1, threads, directed)
-    rows = atom_rows(of_side, directed.kappa)
+    rows = atom_rows(of_side)
     number = np.full(max(int(before.max()), int(held.max(initial=0))) + 2, ABSENT)  # ABSENT takes the last
     number[held] = np.arange(held.size)
     atom = number[before]

@@ -26,7 +26,7 @@ MOST = 3.0  # times nu is kappa at most: more would say that documents of one gr
 class Directions(NamedTuple):
     """The vectors of D documents, and how close to each other those of a group lie. Without vectors p is 0."""
 
-    places: Array  # float32[D, p], p even, each row 1 long or 0
+    places: Array  # float32[D, p], each row 1 long or 0
     kappa: float
 
     def roots(self, sums: Array) -> Array:
@@ -52,16 +52,6 @@ def directions(places: Array, has_vectors: bool, smoothing: float) -> Directions
     return Directions(places, min(CONCENTRATION / smoothing, MOST * (0.5 * places.shape[1] - 1.0)))
 
 
-def as_rows(places: Array, scale: float = 1.0) -> Rows:
-    """The vectors as rows of p columns, none of documents without one."""
-    n_axes = places.shape[1]
-    n_entries = np.where(places.any(axis=1), n_axes, 0)
-    offsets = np.concatenate([[0], np.cumsum(n_entries)])
-    columns = np.tile(np.arange(n_axes, dtype=np.int32), int(np.count_nonzero(n_entries)))
-    values = (places[n_entries > 0] * np.float32(scale)).ravel()
-    return Rows(offsets, columns, values, n_axes)
-
-
 class Columns(NamedTuple):
     """The vectors of documents as further columns of regressions."""
 
@@ -82,6 +72,12 @@ class Columns(NamedTuple):
         both = Rows(offsets, columns, values, rows.n_columns + n_axes)
         put_beside(rows, places, np.float32(self.scale), both)
         return both
+
+
+def as_rows(places: Array) -> Rows:
+    """The vectors as rows of p columns, none of documents without one."""
+    nothing = Rows(np.zeros(len(places) + 1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32), 0)
+    return Columns(places, 1.0).beside(nothing)
 
 
 NO_COLUMNS = Columns(np.zeros((0, 0), np.float32), 0.0)

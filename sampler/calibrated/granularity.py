@@ -53,8 +53,7 @@ def score_settings(
 ) -> Scores:  # fmt: skip
     """Score all settings by their groups int[S, n] from each start: of labeled documents, and of the new side."""
     threads = threads or Threads()
-    settings = all_settings(hyperparameters, has_vectors)
-    power = np.array([setting.power for setting in settings])
+    power = np.array([setting.power for setting in all_settings(hyperparameters, has_vectors)])
     can_tell = n_known > 1 and labels.size > 0  # one category alone is given back best by never parting anything
     given_back, stability = np.zeros(power.size), np.zeros(power.size)
     for s in range(power.size):

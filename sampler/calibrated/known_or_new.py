@@ -23,14 +23,7 @@ from scipy.optimize import isotonic_regression
 from sampler.calibrated.bags import TOO_SHORT, Rows, WordBags, brevity, tf_idf
 from sampler.calibrated.directions import NO_COLUMNS, Columns
 from sampler.calibrated.logistic_loss import predict
-from sampler.calibrated.logistic_regression import (
-    RegressionTask,
-    cross_fit,
-    fit,
-    folds,
-    no_weights,
-    with_indicators,
-)
+from sampler.calibrated.logistic_regression import RegressionTask, cross_fit, fit, folds, no_weights, with_indicators
 from sampler.corpus import UNLABELED, Array
 from sampler.hyperparameters import CalibratedHyperparameters
 from sampler.numerics.streams import Step, chosen

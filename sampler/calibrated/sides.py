@@ -126,7 +126,7 @@ def group_side(
     for smoothing in hyperparameters.smoothings:
         setting = atom_setting(variant, smoothing)
         atom, counts = settle_side(side, seeds, setting, hyperparameters.n_atom_sweeps, address, threads)
-        rows = atom_rows(counts, side.directions(setting).kappa)
+        rows = atom_rows(counts)
         atoms.append(atom)
         pairs.append((rows, word_prior(rows.word_totals, smoothing, variant.has_background)))
     groups = group_all(pairs, powers, address, threads)

@@ -32,8 +32,10 @@ NOWHERE = np.zeros((4, 0))
 def rows_of(words: Array, size: Array, places: Array | None = None) -> AtomRows:
     """Atoms with counts float64[A, V], and sums of vectors float64[A, p] if there are any."""
     sums = np.zeros((size.size, 0)) if places is None else places
-    made = Atoms(np.ascontiguousarray(words.T, np.float32), words.sum(axis=1), size.astype(float), sums)
-    return atom_rows(made, KAPPA if sums.size else 0.0)
+    kappa = KAPPA if sums.size else 0.0
+    return atom_rows(
+        Atoms(np.ascontiguousarray(words.T, np.float32), words.sum(axis=1), size.astype(float), sums, kappa)
+    )
 
 
 def random_rows(n_atoms: int, n_words: int, seed: int, n_axes: int = 0) -> AtomRows:

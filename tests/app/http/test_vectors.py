@@ -11,7 +11,7 @@ from sqlalchemy import event, func, select
 from starlette.testclient import TestClient
 
 from app.core.db import Database
-from app.core.document_vectors import brought_vectors, vectors_of
+from app.core.document_vectors import brought_vectors, usable_vectors
 from app.core.settings import Settings
 from app.core.tables import FOREVER, Corpus, Document, DocumentVector, is_part_of
 from app.core.vectors import to_bytes
@@ -418,7 +418,7 @@ def test_vectors_of_a_version_are_those_that_it_had(database: Database, settings
     put(client, corpus, {"key": "a", "vector": A})
     put(client, corpus, {"key": "a", "vector": None})
     with database.readers.begin() as session:
-        found = [vectors_of(session, corpus[-36:], version, settings) for version in (1, 2, 3)]
+        found = [usable_vectors(session, corpus[-36:], version, settings) for version in (1, 2, 3)]
         assert session.scalar(select(Corpus.vector_length).where(Corpus.id == corpus[-36:])) == 4
     assert found == [{}, {"vectors": "brought"}, {}]
 
