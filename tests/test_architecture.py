@@ -150,9 +150,11 @@ APP_PARTS = {
         "app.scores",
         "app.frozen",
         "app.review",
+        "app.page",
         "app.http",
         "sampler",
     ),
+    "app.page": ("app.core", "app.plots", "app.page"),
     "app.commands": ("app.core", "app.processes", "app.commands", "newfound_client"),
     "app": ("app", "embedding.folder"),  # the command line, which starts the worker by name
 }

@@ -43,12 +43,12 @@ def operations(routes: Sequence[BaseRoute]) -> list[Operation]:
     found = []
     for route in iter_route_contexts(routes):
         methods = set(route.methods or {"GET"})
-        dependant = getattr(route, "dependant", None)
+        is_page = not getattr(route, "include_in_schema", False)
         found.append(
             Operation(
                 path=route.path_regex,
                 methods=frozenset(methods | ({"HEAD"} if "GET" in methods else set())),
-                query=None if dependant is None else dict(query_parameters(dependant)),
+                query=None if is_page else dict(query_parameters(route.dependant)),
                 takes_json=getattr(route, "body_field", None) is not None,
                 max_body_bytes=getattr(route, "max_body_size", None),
             )
@@ -102,6 +102,8 @@ class FrontDoor:
     def path_of(self, scope: Scope) -> str:
         """The path below the root path, whether or not the proxy has taken that off."""
         path: str = scope["path"]
+        if path == self.root_path:
+            return "/"
         if self.root_path and path.startswith(f"{self.root_path}/"):
             return path.removeprefix(self.root_path)
         return path

@@ -50,6 +50,7 @@ from app.http.routers import (
     uploads,
     vectors,
 )
+from app.page import routes as page
 from app.schemas.common import Problem
 from app.search.indexing import Indexing
 from app.uploads.corpus_counts import KnownCounts
@@ -125,6 +126,7 @@ def routes() -> list[BaseRoute]:
     of_corpora = (corpora, uploads, documents, vectors, descriptions, preview)
     for part in (*of_corpora, *of_jobs, *of_review, *of_models, health):
         whole.include_router(part.router, responses=ANYWHERE)
+    whole.include_router(page.router)
     return whole.routes
 
 

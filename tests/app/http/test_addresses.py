@@ -106,7 +106,7 @@ def test_a_slash_too_many_leads_to_the_right_path_and_to_no_other_host(settings:
         for prefix in {"", root}:
             answer = ask(settings, method, prefix + path, headers={"Host": "evil.example"})
             assert (answer.status_code, answer.headers["Location"]) == (308, root + location)
-    for path in ("//evil.example/", "//evil.example/v1/jobs/", "/nothing/", "/"):
+    for path in ("//evil.example/", "//evil.example/v1/jobs/", "/nothing/"):
         assert ask(settings, "GET", "http://testserver" + path).status_code == 404
 
 

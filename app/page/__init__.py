@@ -1,0 +1,1 @@
+"""The web page: server-rendered views over the public API, and nothing but that."""

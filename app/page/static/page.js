@@ -1,0 +1,103 @@
+// What every view can do: forms that ask the API, parts that stay up to date, plots that can be saved, the theme.
+import { ask, base, say, show } from "./api.js";
+import { saveFigure } from "./figures.js";
+
+// <form data-api="POST /v1/jobs/ID/extend" data-then="/jobs/{id}" data-confirm="Really?">
+// Fields become JSON by their names, `calibrated.power` within `calibrated`; data-type says number, boolean or list.
+// data-then: "reload" (by default), or an address below the service, with members of the answer in braces.
+document.addEventListener("submit", async (event) => {
+  const form = event.target;
+  if (!form.dataset.api) return;
+  event.preventDefault();
+  if (form.dataset.confirm && !window.confirm(form.dataset.confirm)) return;
+  const [method, path] = form.dataset.api.split(" ");
+  const place = form.querySelector(".refusal") ?? document.querySelector("main .refusal");
+  if (place) place.hidden = true;
+  form.classList.add("busy");
+  try {
+    const body = bodyOf(form, event.submitter);
+    const told = await ask(method, path, method === "DELETE" || form.dataset.body === "none" ? undefined : body);
+    const then = form.dataset.then ?? "reload";
+    if (then === "reload") window.location.reload();
+    else window.location.assign(base + then.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(told[name])));
+  } catch (refusal) {
+    if (place) show(refusal, place);
+    else say(refusal.message);
+  } finally {
+    form.classList.remove("busy");
+  }
+});
+
+// The JSON that the fields of a form say; blank ones say nothing.
+export function bodyOf(form, submitter) {
+  const body = form.dataset.json ? JSON.parse(form.dataset.json) : {};
+  const fields = [...form.elements].filter((field) => field.name && !field.disabled && field !== submitter);
+  if (submitter?.name) fields.push(submitter);
+  for (const field of fields) {
+    if (field.type === "button" || (field.type === "submit" && field !== submitter)) continue;
+    if (field.type === "radio" && !field.checked) continue;
+    const value = valueOf(field);
+    if (value === undefined) continue;
+    const steps = field.name.split(".");
+    const inner = steps.slice(0, -1).reduce((at, step) => (at[step] ??= {}), body);
+    inner[steps.at(-1)] = value;
+  }
+  return body;
+}
+
+function valueOf(field) {
+  if (field.type === "checkbox") return field.checked || (field.dataset.type === "boolean" ? false : undefined);
+  const text = field.value.trim();
+  if (!text) return undefined;
+  if (field.dataset.type === "number") return Number(text);
+  if (field.dataset.type === "boolean") return text === "true";
+  if (field.dataset.type === "list") return text.split(",").map((each) => each.trim()).filter(Boolean);
+  return text;
+}
+
+document.addEventListener("click", (event) => {
+  const save = event.target.closest("[data-save]");
+  if (save) saveFigure(save.closest("figure"), save.dataset.save).catch((error) => say(String(error)));
+  if (event.target.closest("[data-theme-toggle]")) toggleTheme();
+});
+
+// Selects and boxes of a form of filters take effect at once.
+document.addEventListener("change", (event) => {
+  if (event.target.form?.matches("[data-filters]")) event.target.form.requestSubmit();
+});
+
+function toggleTheme() {
+  const root = document.documentElement;
+  const dark = root.dataset.theme ?? (window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+  root.dataset.theme = dark === "dark" ? "light" : "dark";
+  localStorage.setItem("newfound-theme", root.dataset.theme);
+  document.dispatchEvent(new Event("themechange"));
+}
+
+// <main> holds <section id="..." data-live="2">: every two seconds the page is read again, and the section replaced if it
+// has changed. One without the attribute any more is the last.
+const live = () => document.querySelector("[data-live]");
+
+async function refresh() {
+  const at = live();
+  if (!at) return;
+  try {
+    const answer = await fetch(window.location.href, { headers: { Accept: "text/html" } });
+    if (answer.ok) {
+      const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+      for (const old of document.querySelectorAll("[data-live]")) replace(old, fresh.getElementById(old.id));
+      document.dispatchEvent(new Event("refreshed"));
+    }
+  } catch {
+    // The service is away for a moment; the next look may find it.
+  }
+  setTimeout(refresh, 1000 * Number(live()?.dataset.live ?? 5));
+}
+
+function replace(old, fresh) {
+  if (!fresh) return window.location.reload(); // The view has become another one, such as a result.
+  if (old.outerHTML === fresh.outerHTML || old.contains(document.activeElement)) return undefined;
+  return old.replaceWith(document.adoptNode(fresh));
+}
+
+if (live()) setTimeout(refresh, 1000 * Number(live().dataset.live));

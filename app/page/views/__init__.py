@@ -1,0 +1,1 @@
+"""One file a part of the page; each asks the API and renders a template."""
