@@ -82,6 +82,8 @@ OPERATIONS = {
     "continue_job": ("post", "/v1/jobs/{job_id}/continue"),
     "decide": ("post", "/v1/jobs/{job_id}/decisions"),
     "list_decisions": ("get", "/v1/jobs/{job_id}/decisions"),
+    "get_plot": ("get", "/v1/jobs/{job_id}/plots/{name}.svg"),
+    "get_report": ("get", "/v1/jobs/{job_id}/report"),
     "get_tree": ("get", "/v1/jobs/{job_id}/tree"),
     "get_documents": ("get", "/v1/jobs/{job_id}/documents"),
     "score_job": ("post", "/v1/jobs/{job_id}/score"),

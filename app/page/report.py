@@ -1,0 +1,66 @@
+"""A job's report: one file that opens offline and prints, with everything that is said of the answer."""
+
+import asyncio
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from app.page.api import Api
+from app.page.figures import Json, new_first, posterior_of, read_draws, sizes_of, trace_of, tree_of
+from app.page.rendering import templates
+from app.page.views.of_job import job_name
+from app.page.views.result import agreement, facts
+from app.plots.style import STYLE
+
+MOST_EXAMPLES = 100  # categories with documents that stand for them
+AT_ONCE = 8  # categories that are read at the same time
+LOOK = (Path(__file__).parent / "report.css").read_text(encoding="utf-8")
+
+
+async def read_report(api: Api, job_id: str) -> Json:
+    """Everything that the report of a job says. Raises Refused."""
+    job, answer, tree = await api.get_all(*(f"/v1/jobs/{job_id}{part}" for part in ("", "/categories", "/tree")))
+    corpus, draws = await asyncio.gather(api.get(f"/v1/corpora/{job['corpus_id']}"), read_draws(api, job))
+    ordered = new_first(answer["categories"])
+    examples = await read_examples(api, job_id, ordered[:MOST_EXAMPLES])
+    return {
+        "job": job, "answer": answer, "corpus": corpus, "tree": tree, "draws": draws, "examples": examples,
+        "categories": ordered,
+    }  # fmt: skip
+
+
+async def read_examples(api: Api, job_id: str, categories: Sequence[Json]) -> dict[int, list[Json]]:
+    """The documents that stand for categories, by the index of each."""
+    found: dict[int, list[Json]] = {}
+    for first in range(0, len(categories), AT_ONCE):
+        some = categories[first : first + AT_ONCE]
+        details = await asyncio.gather(*(api.get(f"/v1/jobs/{job_id}/categories/{each['category']}") for each in some))
+        found |= {each["category"]: each["representative"] or [] for each in details}
+    return found
+
+
+def write_report(read: Json) -> str:
+    """The report as HTML, which is the same whenever it is written."""
+    job, answer = read["job"], read["answer"]
+    plots = {
+        "posterior": posterior_of(answer),
+        "sizes": sizes_of(read["categories"]),
+        "tree": tree_of(read["tree"], read["categories"]),
+        "trace": trace_of(job, read["draws"]),
+    }
+    return templates().get_template("report.html").render(
+        **read, plots=plots, facts=facts(read["categories"], None), name=job_name(job), agreement=agreement,
+        settings=list(settings_of(job["settings"])), version=version("newfound"), style=f"{STYLE}\n{LOOK}",
+    )  # fmt: skip
+
+
+def settings_of(settings: Json, within: str = "") -> Sequence[tuple[str, Any]]:
+    """The settings of a job line by line, with dots between levels; what goes with other models is left out."""
+    found: list[tuple[str, Any]] = []
+    for name, value in settings.items():
+        if isinstance(value, dict):
+            found += settings_of(value, f"{within}{name}.")
+        elif value is not None:
+            found.append((f"{within}{name}", ", ".join(map(str, value)) if isinstance(value, list) else value))
+    return found
