@@ -140,9 +140,7 @@ async def read_draws(api: Api, job: Json) -> list[Json]:
     limit = min(most // n_stretches, 10_000)
     pages = await asyncio.gather(
         *(
-            api.get(
-                f"/v1/jobs/{job['id']}/trace", {"chain": chain, "after": i * sweeps // n_stretches, "limit": limit}
-            )
+            api.get(f"/v1/jobs/{job['id']}/trace", {"chain": chain, "after": i * sweeps // n_stretches, "limit": limit})
             for chain in chains
             for i in range(n_stretches)
         )

@@ -61,6 +61,6 @@ def settings_of(settings: Json, within: str = "") -> Sequence[tuple[str, Any]]:
     for name, value in settings.items():
         if isinstance(value, dict):
             found += settings_of(value, f"{within}{name}.")
-        elif value is not None:
+        elif value not in (None, []):
             found.append((f"{within}{name}", ", ".join(map(str, value)) if isinstance(value, list) else value))
     return found

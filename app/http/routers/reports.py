@@ -39,7 +39,9 @@ PlotName = Annotated[
 
 def file(kind: str) -> dict[int | str, dict[str, Any]]:
     """The description of a file, for OpenAPI."""
-    return {200: {"description": "The file.", "content": {kind: {"schema": {"type": "string"}, "example": EXAMPLES[kind]}}}}
+    return {
+        200: {"description": "The file.", "content": {kind: {"schema": {"type": "string"}, "example": EXAMPLES[kind]}}}
+    }
 
 
 @router.get(

@@ -5,7 +5,7 @@ from typing import Any
 
 from fastapi import Request, Response
 
-from app.page.api import Api, Answered, PublicApi
+from app.page.api import Answered, Api, PublicApi
 from app.page.figures import Json, new_first
 from app.page.rendering import page_router
 from app.page.views.of_job import has_results, job_page
