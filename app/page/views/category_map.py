@@ -26,7 +26,7 @@ async def category_map(request: Request, api: PublicApi, job_id: str, page: str 
     first = (number_in(page, 1) - 1) * TOPICS
     following = address(request, {"page": number_in(page, 1) + 1}) if first + TOPICS < len(topics or []) else ""
     return await job_page(
-        request, api, job_id, "map.html", "Map and topics", job=job,
+        request, api, job_id, "category_map.html", "Map and topics", job=job,
         categories=new_first(answer["categories"]), plot=map_of(answer["categories"]), fit=answer["map_fit"],
         has_map=any(each["place"] is not None for each in answer["categories"]),
         topics=None if topics is None else topics[first : first + TOPICS],

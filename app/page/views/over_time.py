@@ -41,7 +41,7 @@ async def over_time(
     period = period if period in PERIODS else field.period if field else "none"
     groups, refused = await grouped(api, job_id, field, period)
     return await job_page(
-        request, api, job_id, "time.html", "Over time", job=job, fields=fields, by=field and field.name,
+        request, api, job_id, "over_time.html", "Over time", job=job, fields=fields, by=field and field.name,
         period=period, periods=PERIODS, shares=shares == "true", groups=groups, refused=refused,
         plot=over_time_of(groups, shares == "true") if groups and period != "none" else None,
         rows=[row_of(group) for group in groups["groups"]] if groups else [],
