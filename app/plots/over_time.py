@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from app.plots.axes import Frame, gutter, horizontal_axis, legend, line_style, marked, vertical_axis
 from app.plots.scales import Scale, counted, is_drawable, percent, ticks, written
-from app.plots.svg import WIDTH, Cell, Plot, document, element, px, title, without_numbers
+from app.plots.svg import WIDTH, Cell, Plot, brief, document, element, px, title, without_numbers
 
 MOST = 8  # categories with a line of their own
 MOST_PERIODS = 400  # that are filled in where no document is of them
@@ -132,5 +132,5 @@ def described(periods: Sequence[str], lines: Sequence[Course], totals: Sequence[
     ]
     for line in lines[:3]:
         best = max(range(len(periods)), key=lambda i: line.documents[i])
-        said.append(f"{line.name}: {written(sum(line.documents))}, most in {periods[best]}.")
+        said.append(f"{brief(line.name)}: {written(sum(line.documents))}, most in {periods[best]}.")
     return " ".join(said)

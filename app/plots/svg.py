@@ -10,7 +10,8 @@ WIDTH = 640  # of a plot; the page scales it, and lets it scroll where the scree
 CHARACTER = 7.5  # width of a letter at 12 px, rather too wide than clipped
 NARROW = frozenset("iljftrI.,:;'|!()[] \N{NARROW NO-BREAK SPACE}")
 WIDE = frozenset("mwMW@%\N{HORIZONTAL ELLIPSIS}\N{EM DASH}")
-LONGEST = 200  # characters of a name that a tooltip shows
+LONGEST = 300  # characters that a tooltip shows
+BRIEF = 80  # characters of a name within a sentence
 
 # What XML 1.0 forbids, even escaped, and what would turn the direction of the text that follows.
 FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -47,6 +48,11 @@ def px(value: float) -> str:
 def cleaned(text: str) -> str:
     """A text on one line, without characters that XML forbids."""
     return " ".join(FORBIDDEN.sub("", text).split())
+
+
+def brief(name: str) -> str:
+    """A name within a sentence."""
+    return name if len(name) <= BRIEF else f"{name[: BRIEF - 1]}…"
 
 
 def title(text: str) -> str:
