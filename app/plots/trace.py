@@ -131,7 +131,7 @@ def stepped(points: Points, x: Scale, y: Scale) -> str:
     places = [(round(x(sweep), 1), None if value is None else round(y(value), 1)) for sweep, value in points]
     path, level = "", None
     run = 0.0  # how far the line goes on at its level
-    for (here, up), (there, _) in pairwise([*places, (places[-1][0], None)]):
+    for (here, up), (there, _) in pairwise([*places, *places[-1:]]):
         if up is None:
             path += f"h{px(run)}" if run else ""
             level, run = None, 0.0
