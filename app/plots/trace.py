@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from math import ceil
 from typing import NamedTuple
 
 from app.plots.axes import Frame, gutter, horizontal_axis, legend, line_style, marked, vertical_axis
 from app.plots.scales import Scale, counted, finite, is_drawable, spread, ticks, whole, written
 from app.plots.svg import WIDTH, Cell, Plot, document, element, label, px, text, title, without_numbers
+from app.plots.thinning import Points, thinned
 
 COLUMNS = ["quantity", "chain", "sweep", "value"]
 TALL, SMALL, BETWEEN = 220, 96, 28  # heights of the first panel and of the others, and the room above each
@@ -30,9 +30,6 @@ class Quantity(NamedTuple):
 
     name: str
     lines: Sequence[Line]
-
-
-Points = list[tuple[int, float | None]]
 
 
 class Panel(NamedTuple):
@@ -80,7 +77,7 @@ def plot_trace(quantities: Sequence[Quantity], burn_in: int = 0, last_sweep: int
 
 def panel_of(quantity: Quantity, n_buckets: int) -> Panel:
     """A quantity thinned, with the range over all its lines, and ticks."""
-    lines = [(line.chain, thin(line, n_buckets)) for line in quantity.lines]
+    lines = [(line.chain, thinned(points_of(line), n_buckets)) for line in quantity.lines]
     values = finite(value for _, points in lines for _, value in points)
     integers = whole(values)
     low, high = spread(values, integers)
@@ -102,25 +99,10 @@ def drawing(panel: Panel, frame: Frame, x: Scale, styles: Mapping[int, str], bur
     return [heading, *shaded(frame, x, burn_in), *vertical_axis(frame, y, panel.marks), *lines, base]
 
 
-def thin(line: Line, n_buckets: int) -> Points:
-    """The points of a line, or of each stretch of sweeps the first with the smallest and the largest value."""
-    points = [
-        (sweep, value if is_drawable(value) else None) for sweep, value in zip(line.sweeps, line.values, strict=True)
-    ]
-    if len(points) <= 2 * n_buckets:
-        return points
-    size = ceil(len(points) / n_buckets)
-    kept: Points = []
-    for start in range(0, len(points), size):
-        bucket = [
-            (value, i) for i in range(start, min(start + size, len(points))) if (value := points[i][1]) is not None
-        ]
-        if bucket:
-            ends = {min(bucket)[1], max(bucket, key=lambda each: (each[0], -each[1]))[1]}
-            kept += [points[i] for i in sorted(ends)]
-        else:
-            kept.append(points[start])
-    return kept if kept[-1] == points[-1] else [*kept, points[-1]]
+def points_of(line: Line) -> Points:
+    """The points of a line; what cannot be drawn breaks it."""
+    values = (value if is_drawable(value) else None for value in line.values)
+    return list(zip(line.sweeps, values, strict=True))
 
 
 def stepped(points: Points, x: Scale, y: Scale) -> str:

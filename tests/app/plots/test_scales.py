@@ -12,7 +12,7 @@ from app.plots.scales import Scale, counted, percent, spread, ticks, written
 VALUES = st.floats(min_value=-1e12, max_value=1e12, allow_nan=False)
 
 
-@given(st.lists(VALUES, min_size=1), st.integers(2, 10))
+@given(st.lists(VALUES, min_size=1), st.integers(3, 10))
 def test_ticks_are_few_round_values_within_the_range(values: list[float], n: int) -> None:
     low, high = spread(values)
     found = ticks(low, high, n)
@@ -24,7 +24,7 @@ def test_ticks_are_few_round_values_within_the_range(values: list[float], n: int
         assert min(abs(mantissa - each) for each in (1, 2, 5)) < 1e-2
 
 
-@given(st.lists(st.integers(-10_000, 10_000), min_size=1), st.integers(2, 10))
+@given(st.lists(st.integers(-10_000, 10_000), min_size=1), st.integers(3, 10))
 def test_ticks_of_integers_are_integers(values: list[int], n: int) -> None:
     found = ticks(*spread(values, integers=True), n, integers=True)
     assert found
