@@ -115,7 +115,7 @@ def document(
         element("title", escape(cleaned(heading), quote=False), id=f"{name}-title"),
         element("desc", escape(cleaned(description), quote=False), id=f"{name}-desc"),
         *parts,
-        class_="plot",
+        class_="plot" if width == WIDTH else "plot plot-small",
         viewBox=f"0 0 {px(width)} {px(height)}",
         role="img",
         aria_labelledby=f"{name}-title {name}-desc",

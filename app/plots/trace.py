@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from app.plots.axes import Frame, gutter, horizontal_axis, legend, line_style, marked, vertical_axis
 from app.plots.scales import Scale, counted, finite, is_drawable, spread, ticks, whole, written
-from app.plots.svg import WIDTH, Cell, Plot, document, element, label, px, text, title, without_numbers
+from app.plots.svg import WIDTH, Cell, Plot, brief, document, element, label, px, title, without_numbers
 from app.plots.thinning import Points, thinned
 
 COLUMNS = ["quantity", "chain", "sweep", "value"]
@@ -14,7 +14,7 @@ TALL, SMALL, BETWEEN = 220, 96, 28  # heights of the first panel and of the othe
 MOST_POINTS = 600  # of a line
 MOST_TOGETHER = 4800  # of all lines, so that the plot stays small with many of them
 LEAST_BUCKETS = 10
-STUB = 3.0  # length of a line's last step, so that a single sweep can be seen, too
+STUB = 4.0  # length of a line's last step, so that a single sweep can be seen, too
 
 
 class Line(NamedTuple):
@@ -46,7 +46,7 @@ class Panel(NamedTuple):
 def plot_trace(quantities: Sequence[Quantity], burn_in: int = 0, last_sweep: int = 0, name: str = "trace") -> Plot:
     """The quantities by sweep, the first one large; `last_sweep` leaves room for the sweeps to come."""
     drawn = [quantity for quantity in quantities if any(finite(line.values) for line in quantity.lines)]
-    heading = f"{drawn[0].name} by sweep" if drawn else "Trace"
+    heading = f"{brief(drawn[0].name)} by sweep" if drawn else "Trace"
     if not drawn:
         return without_numbers(name, heading, "No sweep has been made yet.", COLUMNS)
     n_lines = sum(len(quantity.lines) for quantity in drawn)
@@ -95,7 +95,7 @@ def drawing(panel: Panel, frame: Frame, x: Scale, styles: Mapping[int, str], bur
         if (d := stepped(points, x, y))
     ]
     base = element("path", d=f"M{px(frame.left)} {px(frame.bottom)}H{px(frame.right)}", class_="p-axis")
-    heading = text(frame.left, frame.top - 10, panel.name, "p-text p-strong")
+    heading = label(frame.left, frame.top - 10, panel.name, (frame.right - frame.left) * 0.9, "p-text p-strong")
     return [heading, *shaded(frame, x, burn_in), *vertical_axis(frame, y, panel.marks), *lines, base]
 
 
@@ -155,7 +155,7 @@ def described(quantities: Sequence[Quantity], chains: Sequence[int], burn_in: in
         step = 1.0 if whole(values) else max((max(values) - min(values)) / 100, 1e-6)
         ends = [finite(line.values)[-1] for line in quantity.lines if finite(line.values)]
         said.append(
-            f"{quantity.name}: between {written(min(values), step)} and {written(max(values), step)}, "
+            f"{brief(quantity.name)}: between {written(min(values), step)} and {written(max(values), step)}, "
             f"at the end {', '.join(written(end, step) for end in ends)}."
         )
     return " ".join(said)

@@ -37,3 +37,8 @@ def test_shares_are_drawn_as_well_as_counts() -> None:
 def test_each_has_a_name_of_its_own_on_the_page() -> None:
     first, second = (parsed(plot_word_bars(WORDS, False, "Top words", name)) for name in ("words-1", "words <2>"))
     assert [each.get("id") for each in (first[0], second[0])] == ["words-1-title", "words--2--title"]
+
+
+def test_it_does_not_grow_with_the_page_as_other_plots_do() -> None:
+    classes = [parsed(plot_word_bars(words, False, "Top words", "words")).get("class") for words in (WORDS, [])]
+    assert classes == ["plot plot-small"] * 2
