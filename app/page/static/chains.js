@@ -56,7 +56,7 @@ function draw(now, again = false) {
   const shown = [...traces.values()].sort((one, other) => one.chain - other.chain);
   const label = { log_joint: figure.dataset.objective };
   const quantities = [
-    { name: choice.value, label: "categories", counts: true },
+    { name: choice.value, label: choice.selectedOptions[0].textContent, counts: true },
     ...lower.map((name) => ({ name, label: label[name] ?? name, counts: false })),
   ];
   const facts = { every: everyOf(now), sweeps: now.sweeps, burnIn: now.burnIn };
@@ -66,13 +66,13 @@ function draw(now, again = false) {
   else charts.update(shown, quantities, facts);
   shape = wanted;
   figure.dataset.points = shown.reduce((n, trace) => n + trace.sweeps.length, 0);
-  document.getElementById("trace-said").textContent = sentence(shown);
+  document.getElementById("trace-said").textContent = sentence(shown, facts.every);
   document.getElementById("trace-thinned").textContent =
     facts.every > 1 ? `Drawn is every ${facts.every}th sweep; the CSV file has all.` : "";
 }
 
 // The charts in words: since when each chain has had as many categories as now.
-function sentence(shown) {
+function sentence(shown, every) {
   const name = choice.value;
   const what = { n_new_with_documents: ["new category with documents", "new categories with documents"],
     n_new: ["new category", "new categories"], n_categories: ["category", "categories"] }[name];
@@ -83,7 +83,7 @@ function sentence(shown) {
   }
   return shown.map((trace, i) => {
     const changed = trace[name].findLastIndex((value) => value !== numbers[i]) + 1;
-    return `Chain ${trace.chain} has had ${numbers[i]} ${what[numbers[i] === 1 ? 0 : 1]} since sweep ${trace.sweeps[changed]}.`;
+    return `Chain ${trace.chain} has had ${numbers[i]} ${what[numbers[i] === 1 ? 0 : 1]} since ${every > 1 ? "about " : ""}sweep ${trace.sweeps[changed]}.`;
   }).join(" ");
 }
 

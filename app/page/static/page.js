@@ -98,6 +98,8 @@ async function refresh() {
 
 function replace(old, fresh) {
   if (!fresh) return window.location.reload(); // The view has become another one, such as a result.
+  const [before, after] = [old, fresh].map((each) => each.querySelectorAll("details"));
+  before.forEach((each, i) => after[i]?.toggleAttribute("open", each.open)); // What was opened stays open.
   if (old.outerHTML === fresh.outerHTML || old.contains(document.activeElement)) return undefined;
   return old.replaceWith(document.adoptNode(fresh));
 }

@@ -16,6 +16,7 @@ from app.page.views.of_job import has_results, job_page
 router = page_router()
 
 MOST_ROWS = 100  # of a table of categories; the API has them all
+CHAIN_STATES = {"waiting": "not yet", "ready": "waits for a worker", "running": "sampling", "done": "done"}
 SIDES = (("extension", "extension", "Extension"), ("power_test", "power-test", "Power test"))
 
 
@@ -67,8 +68,9 @@ def side_run(job: Mapping[str, Any], name: str, address: str, title: str) -> dic
 def chain_rows(job: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The chains of a job; while it is extended, those of the extension, which go on."""
     extension = job["extension"]
-    rows: list[dict[str, Any]] = (extension if is_live(extension) else job)["progress"]["chains"]
-    return rows
+    run = extension if is_live(extension) else job
+    states = CHAIN_STATES if is_live(run) else {"done": "done"}
+    return [{**row, "state": states.get(row["status"], "stopped")} for row in run["progress"]["chains"]]
 
 
 def stops(run: Mapping[str, Any], base: str) -> list[tuple[str, str]]:
