@@ -56,7 +56,7 @@ def nice_step(width: float, n: int, integers: bool = False) -> float:
 
 
 def ticks(low: float, high: float, n: int = 5, integers: bool = False) -> list[float]:
-    """Round values within a range, about n of them."""
+    """Round values within a range, about n of them; at least one if n is 3 or more."""
     step = nice_step(high - low, n, integers)
     slack = 1e-9 * (high - low) / step
     first, last = ceil(low / step - slack), floor(high / step + slack)

@@ -2,19 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from math import ceil
 from typing import NamedTuple
 
 from app.plots.axes import Frame, gutter, horizontal_axis, legend, line_style, marked, vertical_axis
 from app.plots.scales import Scale, counted, finite, is_drawable, spread, ticks, whole, written
-from app.plots.svg import WIDTH, Cell, Plot, document, element, label, px, text, title, without_numbers
+from app.plots.svg import WIDTH, Cell, Plot, brief, document, element, label, px, title, without_numbers
+from app.plots.thinning import Points, thinned
 
 COLUMNS = ["quantity", "chain", "sweep", "value"]
 TALL, SMALL, BETWEEN = 220, 96, 28  # heights of the first panel and of the others, and the room above each
 MOST_POINTS = 600  # of a line
 MOST_TOGETHER = 4800  # of all lines, so that the plot stays small with many of them
 LEAST_BUCKETS = 10
-STUB = 3.0  # length of a line's last step, so that a single sweep can be seen, too
+STUB = 4.0  # length of a line's last step, so that a single sweep can be seen, too
 
 
 class Line(NamedTuple):
@@ -32,9 +32,6 @@ class Quantity(NamedTuple):
     lines: Sequence[Line]
 
 
-Points = list[tuple[int, float | None]]
-
-
 class Panel(NamedTuple):
     """A quantity as it is drawn."""
 
@@ -49,7 +46,7 @@ class Panel(NamedTuple):
 def plot_trace(quantities: Sequence[Quantity], burn_in: int = 0, last_sweep: int = 0, name: str = "trace") -> Plot:
     """The quantities by sweep, the first one large; `last_sweep` leaves room for the sweeps to come."""
     drawn = [quantity for quantity in quantities if any(finite(line.values) for line in quantity.lines)]
-    heading = f"{drawn[0].name} by sweep" if drawn else "Trace"
+    heading = f"{brief(drawn[0].name)} by sweep" if drawn else "Trace"
     if not drawn:
         return without_numbers(name, heading, "No sweep has been made yet.", COLUMNS)
     n_lines = sum(len(quantity.lines) for quantity in drawn)
@@ -80,7 +77,7 @@ def plot_trace(quantities: Sequence[Quantity], burn_in: int = 0, last_sweep: int
 
 def panel_of(quantity: Quantity, n_buckets: int) -> Panel:
     """A quantity thinned, with the range over all its lines, and ticks."""
-    lines = [(line.chain, thin(line, n_buckets)) for line in quantity.lines]
+    lines = [(line.chain, thinned(points_of(line), n_buckets)) for line in quantity.lines]
     values = finite(value for _, points in lines for _, value in points)
     integers = whole(values)
     low, high = spread(values, integers)
@@ -98,29 +95,14 @@ def drawing(panel: Panel, frame: Frame, x: Scale, styles: Mapping[int, str], bur
         if (d := stepped(points, x, y))
     ]
     base = element("path", d=f"M{px(frame.left)} {px(frame.bottom)}H{px(frame.right)}", class_="p-axis")
-    heading = text(frame.left, frame.top - 10, panel.name, "p-text p-strong")
+    heading = label(frame.left, frame.top - 10, panel.name, (frame.right - frame.left) * 0.9, "p-text p-strong")
     return [heading, *shaded(frame, x, burn_in), *vertical_axis(frame, y, panel.marks), *lines, base]
 
 
-def thin(line: Line, n_buckets: int) -> Points:
-    """The points of a line, or of each stretch of sweeps the first with the smallest and the largest value."""
-    points = [
-        (sweep, value if is_drawable(value) else None) for sweep, value in zip(line.sweeps, line.values, strict=True)
-    ]
-    if len(points) <= 2 * n_buckets:
-        return points
-    size = ceil(len(points) / n_buckets)
-    kept: Points = []
-    for start in range(0, len(points), size):
-        bucket = [
-            (value, i) for i in range(start, min(start + size, len(points))) if (value := points[i][1]) is not None
-        ]
-        if bucket:
-            ends = {min(bucket)[1], max(bucket, key=lambda each: (each[0], -each[1]))[1]}
-            kept += [points[i] for i in sorted(ends)]
-        else:
-            kept.append(points[start])
-    return kept if kept[-1] == points[-1] else [*kept, points[-1]]
+def points_of(line: Line) -> Points:
+    """The points of a line; what cannot be drawn breaks it."""
+    values = (value if is_drawable(value) else None for value in line.values)
+    return list(zip(line.sweeps, values, strict=True))
 
 
 def stepped(points: Points, x: Scale, y: Scale) -> str:
@@ -131,7 +113,7 @@ def stepped(points: Points, x: Scale, y: Scale) -> str:
     places = [(round(x(sweep), 1), None if value is None else round(y(value), 1)) for sweep, value in points]
     path, level = "", None
     run = 0.0  # how far the line goes on at its level
-    for (here, up), (there, _) in pairwise([*places, (places[-1][0], None)]):
+    for (here, up), (there, _) in pairwise([*places, *places[-1:]]):
         if up is None:
             path += f"h{px(run)}" if run else ""
             level, run = None, 0.0
@@ -173,7 +155,7 @@ def described(quantities: Sequence[Quantity], chains: Sequence[int], burn_in: in
         step = 1.0 if whole(values) else max((max(values) - min(values)) / 100, 1e-6)
         ends = [finite(line.values)[-1] for line in quantity.lines if finite(line.values)]
         said.append(
-            f"{quantity.name}: between {written(min(values), step)} and {written(max(values), step)}, "
+            f"{brief(quantity.name)}: between {written(min(values), step)} and {written(max(values), step)}, "
             f"at the end {', '.join(written(end, step) for end in ends)}."
         )
     return " ".join(said)
