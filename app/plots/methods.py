@@ -46,7 +46,7 @@ def plot_methods(methods: Sequence[Method], name: str = "methods") -> Plot:
         start = left + j * (width + BETWEEN)
         parts += panel(drawn, score, Frame(start, TOP, start + width, bottom))
     rows: list[list[Cell]] = [
-        [method.name, score, found.mean, found.error, found.n]
+        [method.name, score, *(each if is_drawable(each) else None for each in (found.mean, found.error)), found.n]
         for method in methods
         for score, found in method.scores.items()
         if score in scores
