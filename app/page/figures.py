@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from math import ceil
 from typing import Any
 
 from app.page.api import Api
@@ -19,7 +20,7 @@ from app.plots.word_bars import plot_word_bars
 Json = dict[str, Any]
 
 MOST_DRAWS = 40_000  # that a trace is drawn from
-STRETCHES = 20  # of a longer trace, of which each has a part
+LARGEST_PAGE = 10_000  # of the trace
 
 # What a draw says, by its name in the trace; all but the first only where the model has it.
 QUANTITIES = {
@@ -89,12 +90,13 @@ def place_of(category: Json) -> tuple[float | None, float | None]:
 
 
 def topics_of(categories: Sequence[Json], topics: Sequence[Json]) -> Plot:
-    """The topics that categories share: new ones first, then by falling number of documents."""
+    """The topics that categories share, the heaviest one in any category first; new categories first, too."""
     rows = [
         CategoryRow(each["name"], each["known"], {topic["topic"]: topic["weight"] for topic in each["topics"] or []})
         for each in new_first(categories)
     ]
-    columns = [TopicColumn(each["topic"], [word["word"] for word in each["top_words"]]) for each in topics]
+    heaviest = sorted(topics, key=lambda each: -max((row.weights.get(each["topic"], 0.0) for row in rows), default=0.0))
+    columns = [TopicColumn(each["topic"], [word["word"] for word in each["top_words"]]) for each in heaviest]
     return plot_topics(rows, columns)
 
 
@@ -128,25 +130,18 @@ def trace_of(job: Json, draws: Sequence[Json]) -> Plot:
             lines.append(Line(chain, [draw["sweep"] for draw in own], [draw[member] for draw in own]))
         if any(value is not None for line in lines for value in line.values):
             quantities.append(Quantity(name, lines))
-    return plot_trace(quantities, settings["burn_in"] or 0, settings["sweeps"] or 0)
+    return plot_trace(quantities, settings["burn_in"], settings["sweeps"])
 
 
 async def read_draws(api: Api, job: Json) -> list[Json]:
-    """The trace of a job; of one with more draws than a plot can show, even stretches of each chain. Raises Refused."""
-    chains = range(job["settings"]["chains"] or 1)
-    most = MOST_DRAWS // len(chains)
-    sweeps = job["settings"]["sweeps"] or 0
-    n_stretches = 1 if sweeps <= min(most, 10_000) else STRETCHES
-    limit = min(most // n_stretches, 10_000)
+    """The trace of a job; of one with more draws than a plot can show, every n-th sweep. Raises Refused."""
+    chains, sweeps = range(job["settings"]["chains"]), job["settings"]["sweeps"]
+    limit = min(MOST_DRAWS // len(chains), LARGEST_PAGE)
+    params = {"every": max(ceil(sweeps / limit), 1), "limit": limit}
     pages = await asyncio.gather(
-        *(
-            api.get(f"/v1/jobs/{job['id']}/trace", {"chain": chain, "after": i * sweeps // n_stretches, "limit": limit})
-            for chain in chains
-            for i in range(n_stretches)
-        )
+        *(api.get(f"/v1/jobs/{job['id']}/trace", {"chain": chain, **params}) for chain in chains)
     )
-    found = {(draw["chain"], draw["sweep"]): draw for page in pages for draw in page["draws"]}
-    return [found[at] for at in sorted(found)]
+    return [draw for page in pages for draw in page["draws"]]
 
 
 def new_first(categories: Sequence[Json]) -> list[Json]:

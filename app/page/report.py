@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 from app.page.api import Api
 from app.page.figures import Json, new_first, posterior_of, read_draws, sizes_of, trace_of, tree_of
 from app.page.rendering import templates
+from app.page.views.chains import diagnosis_of, flat
 from app.page.views.of_job import job_name
 from app.page.views.result import agreement, facts
 from app.plots.style import STYLE
@@ -51,16 +51,5 @@ def write_report(read: Json) -> str:
     }
     return templates().get_template("report.html").render(
         **read, plots=plots, facts=facts(read["categories"], None), name=job_name(job), agreement=agreement,
-        settings=list(settings_of(job["settings"])), version=version("newfound"), style=f"{STYLE}\n{LOOK}",
+        settings=list(flat(job["settings"])), diagnosis=diagnosis_of(job, answer), version=version("newfound"), style=f"{STYLE}\n{LOOK}",
     )  # fmt: skip
-
-
-def settings_of(settings: Json, within: str = "") -> Sequence[tuple[str, Any]]:
-    """The settings of a job line by line, with dots between levels; what goes with other models is left out."""
-    found: list[tuple[str, Any]] = []
-    for name, value in settings.items():
-        if isinstance(value, dict):
-            found += settings_of(value, f"{within}{name}.")
-        elif value not in (None, []):
-            found.append((f"{within}{name}", ", ".join(map(str, value)) if isinstance(value, list) else value))
-    return found
