@@ -51,5 +51,6 @@ def write_report(read: Json) -> str:
     }
     return templates().get_template("report.html").render(
         **read, plots=plots, facts=facts(read["categories"], None), name=job_name(job), agreement=agreement,
-        settings=list(flat(job["settings"])), diagnosis=diagnosis_of(job, answer), version=version("newfound"), style=f"{STYLE}\n{LOOK}",
+        settings=list(flat(job["settings"])), diagnosis=diagnosis_of(job, answer),
+        version=version("newfound"), style=f"{STYLE}\n{LOOK}",
     )  # fmt: skip

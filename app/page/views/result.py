@@ -38,7 +38,7 @@ async def result(
     chosen = {"kind": kind, "q": q, **decided}
     return await job_page(
         request, api, job_id, "result.html", "Result", job=job,
-        answer=answer, diagnosis=diagnosis_of(job, answer), categories=answer["categories"], decided=decided, as_computed=as_computed,
+        answer=answer, diagnosis=diagnosis_of(job, answer), categories=answer["categories"], as_computed=as_computed,
         has_decisions=any(each["origin"] is not None for each in answer["categories"]),
         cards=[card(each, detail) for each, detail in zip(shown, details, strict=True)],
         n_found=len(found), first=first, kind=kind, q=q, facts=facts(answer["categories"], unsure),
