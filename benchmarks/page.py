@@ -4,9 +4,10 @@
 
 Makes a data folder as in `benchmarks.large_job` (minutes; with `--keep` it stays, and is used again), starts the API
 over it on loopback, and asks for each address one request after the other. Prints a table: the first answer, which
-finds nothing in any cache, the median of the others, and what was sent: for a view with all scripts and styles that it
-loads. Ends with 1 if a view or an operation is slower than 300 ms, or a view sends more than 300 kB. Operations that
-answer much or take half of that are marked. `--operations` leaves out the views.
+finds nothing in any cache, the median of the others, the processor's time for one of these, which other work on the
+machine does not lengthen, and what was sent: for a view with all scripts and styles that it loads. Ends with 1 if a
+view or an operation is slower than 300 ms, or a view sends more than 300 kB. Operations that take half of that or
+answer much are marked. `--operations` leaves out the views.
 """
 
 import argparse
@@ -28,7 +29,7 @@ import httpx2
 from app.core.settings import Settings
 from benchmarks.large_job import Made, make
 from benchmarks.load.documents import word
-from tests.browser.services import serving
+from tests.browser.services import Service, serving
 
 MAX_MILLISECONDS, MAX_BYTES = 300.0, 300_000  # of a view
 TOLD_MILLISECONDS, TOLD_BYTES = 150.0, 500_000  # of an operation that views ask
@@ -85,6 +86,7 @@ class Figures(NamedTuple):
     is_view: bool
     first: float  # milliseconds
     median: float
+    processor: float  # milliseconds, in the mean
     n_bytes: int  # as sent; of a view with what it loads
 
     @property
@@ -151,25 +153,34 @@ def made_in(folder: Path, n_documents: int, n_categories: int) -> Made:
 def measured(folder: Path, made: Made, n_rounds: int, views: tuple[str, ...]) -> Iterator[Figures]:
     """Each address with its figures, which are printed as they come."""
     names = {**made._asdict(), "common": COMMON, "rare": RARE}
-    print(f"{'first ms':>9} {'median ms':>9} {'kB':>7}  address")
+    print(f"{'first ms':>9} {'median ms':>9} {'cpu ms':>7} {'kB':>7}  address")
     with serving("api", folder) as service:
         for address in (*OPERATIONS, *POSTS, *views):
-            found = figures(service.http, address, names, n_rounds, is_view=address in views)
-            kilobytes = found.n_bytes / 1000
-            print(f"{found.first:9.0f} {found.median:9.0f} {kilobytes:7.1f}  {address}  {found.remark}", flush=True)
+            found = figures(service, address, names, n_rounds, is_view=address in views)
+            numbers = f"{found.first:9.0f} {found.median:9.0f} {found.processor:7.0f} {found.n_bytes / 1000:7.1f}"
+            print(f"{numbers}  {address}  {found.remark}", flush=True)
             yield found
 
 
-def figures(http: httpx2.Client, address: str, names: dict[str, str], n_rounds: int, *, is_view: bool) -> Figures:
+def figures(service: Service, address: str, names: dict[str, str], n_rounds: int, *, is_view: bool) -> Figures:
     """What is measured of an address."""
-    path, milliseconds = address.format(**names), []
-    for _ in range(n_rounds + 1):
+    path, milliseconds, worked = address.format(**names), [], 0.0
+    for number in range(n_rounds + 1):
+        if number == 1:
+            worked = seconds_worked(service)
         began = time.perf_counter()
-        response = http.post(path, json=POSTS[address]) if address in POSTS else http.get(path)
+        response = service.http.post(path, json=POSTS[address]) if address in POSTS else service.http.get(path)
         milliseconds.append((time.perf_counter() - began) * 1000)
         assert response.status_code == 200, f"{path}: {response.status_code}, {response.text[:500]}"
-    n_bytes = response.num_bytes_downloaded + (loaded(http, response) if is_view else 0)
-    return Figures(address, is_view, milliseconds[0], statistics.median(milliseconds[1:]), n_bytes)
+    processor = (seconds_worked(service) - worked) * 1000 / n_rounds
+    n_bytes = response.num_bytes_downloaded + (loaded(service.http, response) if is_view else 0)
+    return Figures(address, is_view, milliseconds[0], statistics.median(milliseconds[1:]), processor, n_bytes)
+
+
+def seconds_worked(service: Service) -> float:
+    """The processor's time that the service has taken so far."""
+    times = [process.cpu_times() for process in service.program.tree()]
+    return float(sum(each.user + each.system for each in times))
 
 
 class Loads(HTMLParser):
