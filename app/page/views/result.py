@@ -34,7 +34,9 @@ async def result(
     found = [each for each in ordered if is_wanted(each, kind, q)]
     first = (number_in(page, 1) - 1) * CARDS
     shown = found[first : first + CARDS]
-    details, unsure = await asyncio.gather(details_of(api, job_id, shown, decided), count_unsure(api, job_id))
+    details, unsure = await asyncio.gather(
+        details_of(api, job_id, shown, decided), count_unsure(api, job_id, answer["categories"])
+    )
     chosen = {"kind": kind, "q": q, **decided}
     return await job_page(
         request, api, job_id, "result.html", "Result", job=job,
@@ -71,10 +73,12 @@ async def details_of(api: Api, job_id: str, shown: Sequence[Json], decided: Json
     return list(await asyncio.gather(*(api.get(path, decided) for path in paths)))
 
 
-async def count_unsure(api: Api, job_id: str) -> int | None:
+async def count_unsure(api: Api, job_id: str, categories: Sequence[Json]) -> int | None:
     """How many answers have a probability below one half; None if the job's answers have no probabilities."""
-    triage = await api.get_or_none(f"/v1/jobs/{job_id}/triage", {"budget": 1})
-    return None if triage is None else int(triage["found"]["unsure"])
+    if all(each["size_interval_90"] is None for each in categories):
+        return None
+    triage = await api.get(f"/v1/jobs/{job_id}/triage", {"budget": 1})
+    return int(triage["found"]["unsure"])
 
 
 def card(category: Json, detail: Json) -> Json:
