@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from newfound_client.calls import Json
 from newfound_client.comparisons import Comparisons
@@ -168,6 +169,14 @@ class Client(Review, Comparisons, Descriptions):
         another number of new ones, and `decisions=False` leaves out what people have decided.
         """
         return self.pages(f"/v1/jobs/{job_id}/documents", "documents", filters)
+
+    def document(self, job_id: str, key: str, **options: Any) -> Json:
+        """One document of a job, labeled or not, with what each of its words says and where it stands.
+
+        Options are `categories` and `decisions`, as those of `documents`.
+        """
+        found: Json = self.call("GET", f"/v1/jobs/{job_id}/documents/{quote(key, safe='')}", options)
+        return found
 
     def export(
         self, job_id: str, target: Target, format: str | None = None, *, what: str = "documents", **options: Any

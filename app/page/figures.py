@@ -20,6 +20,8 @@ from app.plots.word_bars import plot_word_bars
 Json = dict[str, Any]
 
 MOST_DRAWS = 40_000  # that a trace is drawn from
+MOST_COURSES = 20  # categories over time that have numbers of their own
+MOST_ROWS = 40  # categories whose topics are drawn
 LARGEST_PAGE = 10_000  # of the trace
 
 # What a draw says, by its name in the trace; all but the first only where the model has it.
@@ -93,7 +95,7 @@ def topics_of(categories: Sequence[Json], topics: Sequence[Json]) -> Plot:
     """The topics that categories share, the heaviest one in any category first; new categories first, too."""
     rows = [
         CategoryRow(each["name"], each["known"], {topic["topic"]: topic["weight"] for topic in each["topics"] or []})
-        for each in new_first(categories)
+        for each in new_first(categories)[:MOST_ROWS]
     ]
     heaviest = sorted(topics, key=lambda each: -max((row.weights.get(each["topic"], 0.0) for row in rows), default=0.0))
     columns = [TopicColumn(each["topic"], [word["word"] for word in each["top_words"]]) for each in heaviest]
@@ -108,7 +110,11 @@ def over_time_of(groups: Json, shares: bool = False) -> Plot:
     for i, group in enumerate(periods):
         for each in group["categories"]:
             documents[each["category"]][i] = each["documents"]
-    courses = [Course(names[category], counts) for category, counts in documents.items()]
+    ordered = sorted(documents, key=lambda category: (-sum(documents[category]), category))
+    courses = [Course(names[category], documents[category]) for category in ordered[:MOST_COURSES]]
+    if rest := ordered[MOST_COURSES:]:
+        summed = [sum(each) for each in zip(*(documents[category] for category in rest), strict=True)]
+        courses.append(Course(f"{len(rest)} other categories", summed))
     return plot_over_time([group["value"] for group in periods], courses, shares)
 
 

@@ -1,7 +1,6 @@
 """A job's report: one file that opens offline and prints, with everything that is said of the answer."""
 
 import asyncio
-from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
@@ -10,11 +9,10 @@ from app.page.figures import Json, new_first, posterior_of, read_draws, sizes_of
 from app.page.rendering import templates
 from app.page.views.chains import diagnosis_of, flat
 from app.page.views.of_job import job_name
-from app.page.views.result import agreement, facts
+from app.page.views.result import agreement, facts, portraits_of
 from app.plots.style import STYLE
 
 MOST_EXAMPLES = 100  # categories with documents that stand for them
-AT_ONCE = 8  # categories that are read at the same time
 LOOK = (Path(__file__).parent / "report.css").read_text(encoding="utf-8")
 
 
@@ -23,21 +21,12 @@ async def read_report(api: Api, job_id: str) -> Json:
     job, answer, tree = await api.get_all(*(f"/v1/jobs/{job_id}{part}" for part in ("", "/categories", "/tree")))
     corpus, draws = await asyncio.gather(api.get(f"/v1/corpora/{job['corpus_id']}"), read_draws(api, job))
     ordered = new_first(answer["categories"])
-    examples = await read_examples(api, job_id, ordered[:MOST_EXAMPLES])
+    details = await portraits_of(api, job_id, ordered[:MOST_EXAMPLES], {})
+    examples = {each["category"]: each["representative"] or [] for each in details}
     return {
         "job": job, "answer": answer, "corpus": corpus, "tree": tree, "draws": draws, "examples": examples,
         "categories": ordered,
     }  # fmt: skip
-
-
-async def read_examples(api: Api, job_id: str, categories: Sequence[Json]) -> dict[int, list[Json]]:
-    """The documents that stand for categories, by the index of each."""
-    found: dict[int, list[Json]] = {}
-    for first in range(0, len(categories), AT_ONCE):
-        some = categories[first : first + AT_ONCE]
-        details = await asyncio.gather(*(api.get(f"/v1/jobs/{job_id}/categories/{each['category']}") for each in some))
-        found |= {each["category"]: each["representative"] or [] for each in details}
-    return found
 
 
 def write_report(read: Json) -> str:
@@ -50,7 +39,7 @@ def write_report(read: Json) -> str:
         "trace": trace_of(job, read["draws"]),
     }
     return templates().get_template("report.html").render(
-        **read, plots=plots, facts=facts(read["categories"], None), name=job_name(job), agreement=agreement,
+        **read, plots=plots, facts=facts(answer), name=job_name(job), agreement=agreement,
         settings=list(flat(job["settings"])), diagnosis=diagnosis_of(job, answer),
         version=version("newfound"), style=f"{STYLE}\n{LOOK}",
     )  # fmt: skip

@@ -17,6 +17,7 @@ router = page_router()
 SAMPLE = 50  # documents whose fields are looked at
 PERIODS = {"none": "each value", "day": "day", "week": "week", "month": "month", "year": "year"}
 DAY, MONTH, YEAR = (re.compile(rf"(1[5-9]|20|21)\d\d{rest}") for rest in (r"-\d\d-\d\d.*", r"-\d\d", ""))
+MOST_PERIODS = 400  # that are drawn and listed
 LARGEST = 3  # categories of a group that are named
 
 
@@ -40,9 +41,13 @@ async def over_time(
     field = next((each for each in fields if each.name == by), fields[0] if fields else None)
     period = period if period in PERIODS else field.period if field else "none"
     groups, refused = await grouped(api, job_id, field, period)
+    is_too_fine = groups is not None and len(groups["groups"]) > MOST_PERIODS
+    if is_too_fine:
+        groups = None
     return await job_page(
         request, api, job_id, "over_time.html", "Over time", job=job, fields=fields, by=field and field.name,
         period=period, periods=PERIODS, shares=shares == "true", groups=groups, refused=refused,
+        is_too_fine=is_too_fine,
         plot=over_time_of(groups, shares == "true") if groups and period != "none" else None,
         rows=[row_of(group) for group in groups["groups"]] if groups else [],
         sources=await sources_of(api, job),

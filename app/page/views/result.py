@@ -1,6 +1,5 @@
 """The answer of a job: how many new categories, how far to trust it, and what each category is."""
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -34,16 +33,14 @@ async def result(
     found = [each for each in ordered if is_wanted(each, kind, q)]
     first = (number_in(page, 1) - 1) * CARDS
     shown = found[first : first + CARDS]
-    details, unsure = await asyncio.gather(
-        details_of(api, job_id, shown, decided), count_unsure(api, job_id, answer["categories"])
-    )
+    details = await portraits_of(api, job_id, shown, decided)
     chosen = {"kind": kind, "q": q, **decided}
     return await job_page(
         request, api, job_id, "result.html", "Result", job=job,
         answer=answer, diagnosis=diagnosis_of(job, answer), categories=answer["categories"], as_computed=as_computed,
         has_decisions=any(each["origin"] is not None for each in answer["categories"]),
         cards=[card(each, detail) for each, detail in zip(shown, details, strict=True)],
-        n_found=len(found), first=first, kind=kind, q=q, facts=facts(answer["categories"], unsure),
+        n_found=len(found), first=first, kind=kind, q=q, facts=facts(answer),
         posterior=posterior_of(answer), sizes=sizes_of(answer["categories"]),
         following=address(request, {**chosen, "page": number_in(page, 1) + 1}) if first + CARDS < len(found) else "",
         previous=address(request, {**chosen, "page": number_in(page, 1) - 1}) if first else "",
@@ -67,18 +64,12 @@ def is_wanted(category: Json, kind: str, q: str) -> bool:
     return all(part in has for part in q.casefold().split())
 
 
-async def details_of(api: Api, job_id: str, shown: Sequence[Json], decided: Json) -> list[Json]:
-    """The categories with the documents that stand for them."""
-    paths = [f"/v1/jobs/{job_id}/categories/{each['category']}" for each in shown]
-    return list(await asyncio.gather(*(api.get(path, decided) for path in paths)))
-
-
-async def count_unsure(api: Api, job_id: str, categories: Sequence[Json]) -> int | None:
-    """How many answers have a probability below one half; None if the job's answers have no probabilities."""
-    if all(each["size_interval_90"] is None for each in categories):
-        return None
-    triage = await api.get(f"/v1/jobs/{job_id}/triage", {"budget": 1})
-    return int(triage["found"]["unsure"])
+async def portraits_of(api: Api, job_id: str, shown: Sequence[Json], decided: Json) -> list[Json]:
+    """Categories with the documents that stand for them."""
+    if not shown:
+        return []
+    params = {"category": [each["category"] for each in shown], **decided}
+    return list((await api.get(f"/v1/jobs/{job_id}/portraits", params))["categories"])
 
 
 def card(category: Json, detail: Json) -> Json:
@@ -92,13 +83,15 @@ def card(category: Json, detail: Json) -> Json:
     }
 
 
-def facts(categories: Sequence[Json], unsure: int | None) -> dict[str, Any]:
-    """What there is to say of all documents together."""
+def facts(answer: Json) -> dict[str, Any]:
+    """What there is to say of all documents together; nothing is unsure where the method has no probabilities."""
+    categories = answer["categories"]
     documents = sum(each["documents"] for each in categories)
     new = sum(each["documents"] for each in categories if not each["known"])
+    has_probabilities = any(each["size_interval_90"] is not None for each in categories)
     return {
         "documents": documents,
-        "unsure": unsure,
+        "unsure": answer["unsure"] if has_probabilities else None,
         "new": new,
         "known": documents - new,
         "new_share": new / documents if documents else None,

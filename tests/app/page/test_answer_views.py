@@ -8,6 +8,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.core.db import Database
+from app.page import figures
+from app.page.views import over_time
 from tests.app.page.answers import NAMES, SCRIPT, add_answered, key_of
 from tests.app.page.seen import part, rows_of, view, words
 
@@ -83,6 +85,23 @@ def test_other_fields_are_counted_by_their_values(client: TestClient, database: 
     assert (shown["mail"], shown[SCRIPT]) == ("5", "5")
     unknown = view(client, f"/jobs/{job}/time?by=weather")
     assert "no document has a field &#39;weather&#39;" in unknown
+
+
+def test_more_periods_than_a_person_reads_are_not_listed(
+    client: TestClient, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(over_time, "MOST_PERIODS", 2)  # of the three months that there are
+    html = view(client, f"/jobs/{add_answered(database)}/time")
+    assert "choose a longer period" in html and 'data-figure="over-time"' not in html
+
+
+def test_categories_beyond_the_largest_are_summed_over_time(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(figures, "MOST_COURSES", 1)
+    counts = [{"category": category, "name": f"c{category}", "documents": 3 - category} for category in range(3)]
+    groups = [{"kind": "value", "value": month, "categories": counts} for month in ("2024-01", "2024-02")]
+    plot = figures.over_time_of({"groups": groups})
+    assert plot.columns == ["period", "c0", "2 other categories"]
+    assert plot.rows == [["2024-01", 3, 3], ["2024-02", 3, 3]]
 
 
 def test_sources_are_told_where_the_job_takes_them_into_account(client: TestClient, database: Database) -> None:
