@@ -1,6 +1,6 @@
 """Categories with the documents that show what they are, and the tree over the new ones."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Response
@@ -15,12 +15,14 @@ from app.http.long_answers import written
 from app.http.routers.results import find_concluded_job
 from app.http.shown import Showing
 from app.review.cuts import read_tree
+from app.review.documents import lots
 from app.review.shown import Shown
 from app.schemas.category_detail import CategoryDetail, PortraitDocument, PortraitsOut, TreeNodeOut, TreeOut
 
 router = APIRouter(prefix="/v1/jobs/{job_id}", tags=["results"])
 
 MAX_PORTRAITS = 100
+LISTS = ("representative", "edge")  # of documents, in a portrait
 
 Name = Annotated[str, StringConstraints(max_length=20)]
 Named = Annotated[
@@ -40,7 +42,7 @@ def get_category(job_id: JobId, readers: Readers, showing: Showing, category: Na
     with readers.begin() as session:
         job = find_concluded_job(session, job_id)
         shown = showing.show(session, job, counted=True)
-        detail = detail_of(session, job, shown, find_category(shown.categories, category))
+        [detail] = details_of(session, job, shown, [find_category(shown.categories, category)])
     return written(detail)
 
 
@@ -64,16 +66,28 @@ def get_portraits(
     with readers.begin() as session:
         job = find_concluded_job(session, job_id)
         shown = showing.show(session, job, counted=True)
-        details = [detail_of(session, job, shown, find_category(shown.categories, name)) for name in category]
+        details = details_of(session, job, shown, [find_category(shown.categories, name) for name in category])
     return written(PortraitsOut(categories=details))
 
 
-def detail_of(session: Session, job: Job, shown: Shown, category: Category) -> CategoryDetail:
-    """A category with its documents."""
+def details_of(session: Session, job: Job, shown: Shown, categories: Sequence[Category]) -> list[CategoryDetail]:
+    """Categories with their documents, which are read together."""
+    portraits = [category.portrait for category in categories if category.portrait is not None]
+    keys = dict.fromkeys(key for portrait in portraits for name in LISTS for key in portrait[name])
+    documents: dict[str, PortraitDocument] = {}
+    for some in lots(list(keys)):
+        documents |= portrait_documents(session, job, some)
+    return [detail_of(category, shown, documents) for category in categories]
+
+
+def detail_of(category: Category, shown: Shown, documents: Mapping[str, PortraitDocument]) -> CategoryDetail:
+    """A category with its documents, in the order of its portrait, if it has one."""
+    portrait = category.portrait
     fields = category_fields(category, shown.unchanged)
-    fields |= {"origin": shown.origin(category.category), "similarity": (category.portrait or {}).get("similarity")}
-    representative, edge = (documents_of(session, job, category, name) for name in ("representative", "edge"))
-    return CategoryDetail(**fields, representative=representative, edge=edge)
+    fields |= {"origin": shown.origin(category.category), "similarity": (portrait or {}).get("similarity")}
+    for name in LISTS:
+        fields[name] = portrait and [documents[key] for key in portrait[name] if key in documents]
+    return CategoryDetail(**fields)
 
 
 def find_category(categories: Sequence[Category], named: str) -> Category:
@@ -82,11 +96,6 @@ def find_category(categories: Sequence[Category], named: str) -> Category:
         if named in (str(category.category), category.short_id):
             return category
     raise CategoryNotFound(f"the answer has no category {named!r}: it has {len(categories)}, from 0 on")
-
-
-def documents_of(session: Session, job: Job, category: Category, name: str) -> list[PortraitDocument] | None:
-    """Documents of a category's portrait, if it has one."""
-    return None if category.portrait is None else portrait_documents(session, job, category.portrait[name])
 
 
 @router.get(
