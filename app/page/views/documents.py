@@ -25,7 +25,7 @@ from app.page.views.of_job import job_page
 router = page_router()
 
 ROWS = 50  # of a page
-BEGINNING = 220  # characters of a text in the table
+BEGINNING = 180  # characters of a text in the table
 VALUE = 60  # characters of a field's value in the table
 
 
