@@ -3,10 +3,10 @@
 from fastapi import APIRouter
 
 from app.page.assets import asset, sample
-from app.page.views import documents, home
+from app.page.views import document, documents, home
 
 router = APIRouter(include_in_schema=False)
 router.add_api_route("/static/{digest}/{name:path}", asset)
 router.add_api_route("/sample/{name}", sample)
-for view in (home, documents):
+for view in (home, documents, document):
     router.include_router(view.router)
