@@ -3,10 +3,10 @@
 from fastapi import APIRouter
 
 from app.page.assets import asset, sample
-from app.page.views import document, documents, home
+from app.page.views import document, documents, home, review
 
 router = APIRouter(include_in_schema=False)
 router.add_api_route("/static/{digest}/{name:path}", asset)
 router.add_api_route("/sample/{name}", sample)
-for view in (home, documents, document):
+for view in (home, documents, document, review):
     router.include_router(view.router)
