@@ -1,6 +1,6 @@
 """The words of a text in the tints of the categories that they speak for."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 N_TINTS = 6
@@ -25,9 +25,11 @@ class Speaking(NamedTuple):
     words: list[str]
 
 
-def tint_of(likely: Sequence[Mapping[str, Any]]) -> dict[int, int]:
-    """The tint of each category, by its place among the likely ones; later ones have none."""
-    return {each["category"]: place for place, each in enumerate(likely[:N_TINTS], start=1)}
+def tint_of(document: Mapping[str, Any]) -> dict[int, int]:
+    """The tint of each category: by its place among the likely ones, then others that words speak for."""
+    named = [*document["likely"], *(document["words"] or [])]
+    categories = dict.fromkeys(each["category"] for each in named)
+    return {category: place for place, category in enumerate(categories, start=1) if place <= N_TINTS}
 
 
 def strength_of(weight: float, strongest: float) -> int:
@@ -35,36 +37,37 @@ def strength_of(weight: float, strongest: float) -> int:
     return sum(weight >= step * strongest for step in STEPS) if weight > 0 else 0
 
 
-def pieces(document: Mapping[str, Any]) -> Iterator[Piece]:
-    """The text of a document, piece by piece; joined they are the text."""
-    text, words, likely = document["text"], document["words"], document["likely"]
-    tints, names = tint_of(likely), {each["category"]: each["name"] for each in likely}
-    strongest = max((each["weight"] for each in words), default=0.0)
+def strongest(document: Mapping[str, Any]) -> float:
+    """The weight of the word that speaks most."""
+    return max((each["weight"] for each in document["words"] or []), default=0.0)
+
+
+def pieces(document: Mapping[str, Any], names: Mapping[int, str]) -> Iterator[Piece]:
+    """The text of a document, piece by piece; joined they are the text. `names` are those of categories."""
+    text, words, tints, most = document["text"], document["words"] or [], tint_of(document), strongest(document)
     done = 0
-    for start, end, index in document["spans"]:
+    for start, end, index in document["spans"] or []:
         word = words[index]
-        tint, strength = tints.get(word["category"], 0), strength_of(word["weight"], strongest)
+        tint, strength = tints.get(word["category"], 0), strength_of(word["weight"], most)
         if not tint or not strength or start < done:
             continue
         if start > done:
             yield Piece(text[done:start])
-        yield Piece(text[start:end], tint, strength, f"for {names[word['category']]}: {word['weight']:.1f} nats")
+        tells = f"for {names.get(word['category'], 'another category')}: {word['weight']:.1f} nats"
+        yield Piece(text[start:end], tint, strength, tells)
         done = end
     if done < len(text):
         yield Piece(text[done:])
 
 
-def speaking(document: Mapping[str, Any]) -> list[Speaking]:
-    """Which words speak for each likely category, in the order of these; those without a word are left out."""
-    words = sorted(document["words"], key=lambda each: -each["weight"])
-    strongest = max((each["weight"] for each in words), default=0.0)
+def speaking(document: Mapping[str, Any], names: Mapping[int, str]) -> list[Speaking]:
+    """Which words speak for each category that has a tint; those without such a word are left out."""
+    most = strongest(document)
+    heard = [each for each in document["words"] or [] if strength_of(each["weight"], most)]
+    heard.sort(key=lambda each: -each["weight"])
     found = []
-    for tint, category in enumerate(document["likely"][:N_TINTS], start=1):
-        mine = [
-            each["word"]
-            for each in words
-            if each["category"] == category["category"] and strength_of(each["weight"], strongest)
-        ]
-        if mine:
-            found.append(Speaking(tint, category["name"], mine[:MOST_WORDS]))
+    for category, tint in tint_of(document).items():
+        mine = [each["word"] for each in heard if each["category"] == category]
+        if mine and category in names:
+            found.append(Speaking(tint, names[category], mine[:MOST_WORDS]))
     return found

@@ -2,7 +2,7 @@
 import { ask, say, show } from "./api.js";
 import { fill, refresh } from "./review_card.js";
 import { Sitting } from "./review_sitting.js";
-import { decide } from "./decisions.js";
+import { decide } from "./decide.js";
 
 const section = document.getElementById("sitting");
 const nothing = document.getElementById("nothing");
@@ -39,7 +39,7 @@ function reference(category, name) {
 const categoryNames = () => [...document.querySelectorAll("#category-names option")];
 
 async function settle(item, decision, said) {
-  const made = await decide(sitting.job, [{ ...decision, documents: [item.key] }]);
+  const made = await decide(section, [{ ...decision, documents: [item.key] }]);
   sitting.decided(item, made.last);
   await advance(`${said}.`);
   refresh();
@@ -49,7 +49,7 @@ async function undo() {
   const last = sitting.last();
   if (!last) return say("Nothing was decided in this sitting.");
   try {
-    await decide(sitting.job, [{ kind: "undo", decision: last.number }]);
+    await decide(section, [{ kind: "undo", decision: last.number }]);
   } catch (error) {
     if (error.status) sitting.forget(last.number); // the list below has it still, with the reason
     throw error;
@@ -103,7 +103,7 @@ const answers = {
   },
   new: (item, typed) => settle(item, { kind: "pin", new_category: typed }, `Pinned to ${typed}, a category of its own`),
   promote: async (item, typed) => {
-    await decide(sitting.job, [{ kind: "promote", category: reference(item.category, item.name), name: typed }]);
+    await decide(section, [{ kind: "promote", category: reference(item.category, item.name), name: typed }]);
     sitting.promoted(item.category, typed);
     close();
     say(`Promoted: ${typed} is a known category. The document is still to be decided.`);

@@ -13,7 +13,7 @@ let soon;
 
 export async function fill(job, item, next) {
   document.getElementById("question").textContent = question(item);
-  document.getElementById("why").textContent = `${WHY[item.why]} ${speaksFor(item)}`;
+  document.getElementById("why").textContent = reasons(item);
   const isLabel = item.why === "label";
   const proposed = isLabel ? item.runner_up : item;
   const other = isLabel ? item : item.runner_up;
@@ -28,12 +28,15 @@ export async function fill(job, item, next) {
 }
 
 function question(item) {
-  const text = item.settles;
-  return text.charAt(0).toLocaleUpperCase() + text.slice(1);
+  const other = item.runner_up?.name;
+  if (item.why === "representative") return `Is “${item.name}” a category of its own?`;
+  if (item.why === "label") return `Is the label “${item.label}” right?${other ? ` The document looks like ${other}.` : ""}`;
+  return other ? `${item.name}, or ${other}?` : `Is it of ${item.name}?`;
 }
 
-function speaksFor({ documents }) {
-  return documents === 1 ? "A decision speaks for this document alone." : `A decision speaks for ${documents} documents.`;
+function reasons({ why, settles, documents }) {
+  const speaksFor = documents > 1 && (why === "edge" || why === "unsure") ? ` It speaks for ${documents} documents.` : "";
+  return `${WHY[why]} Your decision settles ${settles}.${speaksFor}`;
 }
 
 function choice(name, category, before) {

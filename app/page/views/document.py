@@ -28,6 +28,8 @@ async def document(request: Request, api: PublicApi, job_id: str, key: str) -> R
     )
     history = about(decisions, key)
     names = await names_of(api, job_id, answer["categories"], history)
+    by_index = {each["category"]: each for each in answer["categories"]}
+    called = {category: each["name"] for category, each in by_index.items()}
     return await job_page(
         request,
         api,
@@ -37,11 +39,11 @@ async def document(request: Request, api: PublicApi, job_id: str, key: str) -> R
         job=job,
         at=f"{request.app.state.settings.root_path}/jobs/{job['id']}/documents",
         document=found,
-        pieces=list(pieces(found)),
-        speaking=speaking(found),
-        tints=tint_of(found["likely"]),
+        pieces=list(pieces(found, called)),
+        speaking=speaking(found, called),
+        tints=tint_of(found),
         categories=answer["categories"],
-        by_index={each["category"]: each for each in answer["categories"]},
+        by_index=by_index,
         history=history,
         told=lambda decision: in_words(decision, names),
         address_of=document_address,
@@ -53,7 +55,9 @@ async def document(request: Request, api: PublicApi, job_id: str, key: str) -> R
 async def find_document(api: Api, job: dict[str, Any], key: str, showing: dict[str, Any]) -> dict[str, Any]:
     """What the API says of a document. Raises Refused."""
     # Until there is GET /v1/jobs/{id}/documents/{key}: the list, and the corpus for documents with a label.
-    listed = await api.get(f"/v1/jobs/{job['id']}/documents", {**showing, "key": key, "evidence": True})
+    at = f"/v1/jobs/{job['id']}/documents"
+    listed = await api.get_or_none(at, {**showing, "key": key, "evidence": True})
+    listed = listed or await api.get(at, {**showing, "key": key})
     if not listed["documents"]:
         stored = await api.get(f"/v1/corpora/{job['corpus_id']}/documents/{key}")
         nothing = dict.fromkeys(
