@@ -403,34 +403,37 @@ class DocumentOut(BaseModel):
     )
 
 
+DOCUMENT: dict[str, Any] = {
+    "key": "paper-812",
+    "text": "Tokamak plasmas near the density limit",
+    "category": 6,
+    "name": "new 1: plasma, electron, laser",
+    "known": False,
+    "probability": 0.93,
+    "known_probability": 0.06,
+    "category_probability": 0.93 / (1 - 0.06),
+    "unsure": False,
+    "runner_up": {"category": 2, "name": "optics", "probability": 0.05},
+    "likely": [
+        {"category": 6, "name": "new 1: plasma, electron, laser", "probability": 0.93},
+        {"category": 2, "name": "optics", "probability": 0.05},
+    ],
+    "evidence": [{"word": "plasmas", "weight": 2.2}],
+    "reason": None,
+    "stability": 0.95,
+    "copy_of": "paper-44",
+    "fields": {"year": 2024},
+    "erased": False,
+    "decision": None,
+}
+
+
 class DocumentPage(BaseModel):
     """Some documents, in the order that was asked for; `next` is the cursor of the next page, null on the last one."""
 
     model_config = example(
         documents=[
-            {
-                "key": "paper-812",
-                "text": "Tokamak plasmas near the density limit",
-                "category": 6,
-                "name": "new 1: plasma, electron, laser",
-                "known": False,
-                "probability": 0.93,
-                "known_probability": 0.06,
-                "category_probability": 0.93 / (1 - 0.06),
-                "unsure": False,
-                "runner_up": {"category": 2, "name": "optics", "probability": 0.05},
-                "likely": [
-                    {"category": 6, "name": "new 1: plasma, electron, laser", "probability": 0.93},
-                    {"category": 2, "name": "optics", "probability": 0.05},
-                ],
-                "evidence": [{"word": "plasmas", "weight": 2.2}],
-                "reason": None,
-                "stability": 0.95,
-                "copy_of": "paper-44",
-                "fields": {"year": 2024},
-                "erased": False,
-                "decision": None,
-            },
+            DOCUMENT,
             {
                 "key": "paper-813",
                 "text": "",
