@@ -50,7 +50,7 @@ def in_words(decision: Decision, names: Mapping[str, str]) -> str:
             return f"Renamed to {decision['name']}"
         case "merge":
             parts = [called(each, names) for each in decision["categories"] or []]
-            return f"Merged {' and '.join(parts)} into {called(decision['into'], names)}{named}"
+            return f"Merged {' and '.join(parts)}{named}"
         case "split" if decision["into"] is not None:
             return f"Split {category} into {decision['into']}"
         case "split":
@@ -72,8 +72,8 @@ def in_words(decision: Decision, names: Mapping[str, str]) -> str:
 
 
 def called(category: Any, names: Mapping[str, str]) -> str:
-    """The name of a category, or its id if nothing has a name for it any more."""
-    return names.get(category, f"category {category}")
+    """The name of a category; one that has no name any more, or no id, is called as the decision called it."""
+    return names.get(category, str(category))
 
 
 def about(decisions: Sequence[Decision], key: str) -> list[Decision]:

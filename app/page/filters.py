@@ -1,4 +1,4 @@
-"""What a list of documents is narrowed to: from the query of a view to that of the API, to words, and to other views."""
+"""What a list of documents is narrowed to: from the query of a view to that of the API, to a sentence, to links."""
 
 import json
 from collections.abc import Iterable, Mapping

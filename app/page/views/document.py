@@ -1,12 +1,10 @@
 """One document of a job: its text with the words that speak, its probabilities, and what people decide about it."""
 
 import asyncio
-import re
-from typing import Any
 
 from fastapi import Request, Response
 
-from app.page.api import Api, PublicApi
+from app.page.api import PublicApi
 from app.page.decided import about, all_decisions, in_words, names_of
 from app.page.filters import document_address, reference, value_text
 from app.page.rendering import page_router
@@ -22,7 +20,7 @@ async def document(request: Request, api: PublicApi, job_id: str, key: str) -> R
     job = await api.get(f"/v1/jobs/{job_id}")
     showing = {name: request.query_params.get(name) for name in ("categories", "decisions")}
     found, answer, decisions = await asyncio.gather(
-        find_document(api, job, key, showing),
+        api.get(f"/v1/jobs/{job_id}/documents/{key}", showing),
         api.get(f"/v1/jobs/{job_id}/categories", showing),
         all_decisions(api, job_id),
     )
@@ -50,30 +48,3 @@ async def document(request: Request, api: PublicApi, job_id: str, key: str) -> R
         reference=reference,
         value_text=value_text,
     )
-
-
-async def find_document(api: Api, job: dict[str, Any], key: str, showing: dict[str, Any]) -> dict[str, Any]:
-    """What the API says of a document. Raises Refused."""
-    # Until there is GET /v1/jobs/{id}/documents/{key}: the list, and the corpus for documents with a label.
-    at = f"/v1/jobs/{job['id']}/documents"
-    listed = await api.get_or_none(at, {**showing, "key": key, "evidence": True})
-    listed = listed or await api.get(at, {**showing, "key": key})
-    if not listed["documents"]:
-        stored = await api.get(f"/v1/corpora/{job['corpus_id']}/documents/{key}")
-        nothing = dict.fromkeys(
-            ("category", "probability", "known_probability", "runner_up", "reason", "stability", "copy_of", "decision")
-        )
-        return {
-            **nothing, "key": key, "text": stored["text"], "fields": stored["fields"], "erased": False,
-            "label": stored["label"], "name": stored["label"], "known": True, "unsure": False, "likely": [],
-            "evidence": [], "words": [], "spans": [],
-        }  # fmt: skip
-    found = listed["documents"][0]
-    words = [{**each, "category": found["category"]} for each in found["evidence"] or []]
-    index = {each["word"]: n for n, each in enumerate(words)}
-    spans = [
-        [each.start(), each.end(), index[each[0].casefold()]]
-        for each in re.finditer(r"\w+", found["text"])
-        if each[0].casefold() in index
-    ]
-    return {**found, "label": None, "words": words, "spans": spans}
