@@ -27,6 +27,7 @@ export async function fill(job, item, next) {
   if (next) reading(job, next).catch(() => {});
 }
 
+// The words of `settles` as a question.
 function question(item) {
   const other = item.runner_up?.name;
   if (item.why === "representative") return `Is “${item.name}” a category of its own?`;
@@ -34,9 +35,9 @@ function question(item) {
   return other ? `${item.name}, or ${other}?` : `Is it of ${item.name}?`;
 }
 
-function reasons({ why, settles, documents }) {
-  const speaksFor = documents > 1 && (why === "edge" || why === "unsure") ? ` It speaks for ${documents} documents.` : "";
-  return `${WHY[why]} Your decision settles ${settles}.${speaksFor}`;
+function reasons({ why, documents }) {
+  if (why === "label") return documents > 1 ? `${WHY.label} ${documents} labels look the same way.` : WHY.label;
+  return documents > 1 ? `${WHY[why]} Your decision speaks for ${documents} documents.` : WHY[why];
 }
 
 function choice(name, category, before) {
