@@ -1,20 +1,23 @@
-// What a person decides about an answer: <form data-decision="promote"> within an element with data-job="ID".
+// What a person decides about an answer: <form data-decision="promote"> within an element with data-job="ID", or with it.
 //
-// Fields become the members of one decision by their names (data-type says number, as in every form). `documents` and
-// `categories` are lists: each field with such a name adds one, and a text area one a line. `author` is said of the
-// request. With data-etag on an element around the form, what was decided in between is refused, not overwritten.
+// Fields become the members of one decision by their names (data-type says number, as in every form), beside those of
+// data-json. `documents` and `categories` are lists: each field with such a name adds one, and a text area one a line.
+// Who decides is asked for by fields named `author`, or with data-author outside of forms, and remembered by the browser.
+// With data-etag on an element around the form, what was decided in between is refused, not overwritten.
 // The event `decided` on the form has the answer; unless somebody prevents it, the view is read again.
 import { ask, say, show } from "./api.js";
 import { bodyOf } from "./page.js";
 
 const LISTS = ["documents", "categories"];
+const REMEMBERED = "newfound-author";
 
 document.addEventListener("submit", async (event) => {
   const form = event.target;
   if (!form.dataset.decision) return;
   event.preventDefault();
+  if (form.classList.contains("busy")) return;
   if (form.dataset.confirm && !window.confirm(form.dataset.confirm)) return;
-  const place = form.querySelector(".refusal");
+  const place = form.querySelector(".refusal") ?? form.closest("section, article, .panel")?.querySelector(".refusal");
   if (place) place.hidden = true;
   form.classList.add("busy");
   try {
@@ -47,10 +50,31 @@ export function decisionOf(form, submitter) {
   return decision;
 }
 
-// Send decisions about the job that `element` is of.
-export function decide(element, decisions, author) {
+// Send decisions about the job that `element` is of: once, even if nobody knows whether the first request arrived.
+export async function decide(element, decisions, author = localStorage.getItem(REMEMBERED)) {
   const { job } = element.closest("[data-job]").dataset;
   const tag = element.closest("[data-etag]")?.dataset.etag;
   const body = author ? { decisions, author } : { decisions };
-  return ask("POST", `/v1/jobs/${job}/decisions`, body, tag ? { "If-Match": tag } : {});
+  const headers = { "Idempotency-Key": freshKey(), ...(tag ? { "If-Match": tag } : {}) };
+  const send = () => ask("POST", `/v1/jobs/${job}/decisions`, body, headers);
+  try {
+    return await send();
+  } catch (refusal) {
+    if (refusal.status !== 0) throw refusal;
+    return send();
+  }
 }
+
+// randomUUID is there in secure contexts alone, such as localhost.
+function freshKey() {
+  if (crypto.randomUUID) return crypto.randomUUID();
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+const authors = () => document.querySelectorAll("[data-author], form[data-decision] [name=author]");
+for (const field of authors()) field.value ||= localStorage.getItem(REMEMBERED) ?? "";
+document.addEventListener("change", (event) => {
+  if (![...authors()].includes(event.target)) return;
+  localStorage.setItem(REMEMBERED, event.target.value.trim());
+  for (const field of authors()) field.value = event.target.value;
+});
