@@ -72,8 +72,8 @@ def test_new_categories_come_first_and_each_kind_by_its_size(client: TestClient,
     assert [text.startswith(NAMES[index]) for text, index in zip(found, (2, 3, 0, 1), strict=True)] == [True] * 4
     for text, index in zip(found, (2, 3, 0, 1), strict=True):
         noun = "document" if SIZES[index] == 1 else "documents"
-        assert f"{SIZES[index]} {noun} {SIZES[index] - 1} to {SIZES[index] + 1} with 90 % probability" in text
-        assert f"{10 * SIZES[index]} % of the unlabeled documents · all chains agree" in text
+        assert f"{SIZES[index]} {noun} {SIZES[index] - 1} to {SIZES[index] + 1} (90 %)" in text
+        assert f"{10 * SIZES[index]} % of the unlabeled · all chains agree" in text
 
 
 def test_a_card_links_its_typical_documents_by_their_quoted_keys(client: TestClient, database: Database) -> None:
