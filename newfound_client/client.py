@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from newfound_client.calls import Json
 from newfound_client.comparisons import Comparisons
@@ -85,6 +86,12 @@ class Client(Review, Comparisons, Descriptions):
         facts = {"name": name, "tags": list(tags), "note": note}
         return self.posted("/v1/jobs", {"corpus_id": corpus_id, **facts, **settings}, idempotency_key)
 
+    def try_job(self, corpus_id: str, **settings: Any) -> Json:
+        """The `forecast`, `warnings` and full `settings` that a job would have; nothing is queued. Raises Refused."""
+        body = {"corpus_id": corpus_id, **settings}
+        tried: Json = self.call("POST", "/v1/jobs", {"validate_only": True}, **body)
+        return tried
+
     def jobs(self, **filters: Any) -> Iterator[Json]:
         """The jobs in short form, newest first; filter by `name`, `tag`, `status`, `corpus_id`."""
         return self.pages("/v1/jobs", "jobs", filters)
@@ -162,6 +169,14 @@ class Client(Review, Comparisons, Descriptions):
         another number of new ones, and `decisions=False` leaves out what people have decided.
         """
         return self.pages(f"/v1/jobs/{job_id}/documents", "documents", filters)
+
+    def document(self, job_id: str, key: str, **options: Any) -> Json:
+        """One document of a job, labeled or not, with what each of its words says and where it stands.
+
+        Options are `categories` and `decisions`, as those of `documents`.
+        """
+        found: Json = self.call("GET", f"/v1/jobs/{job_id}/documents/{quote(key, safe='')}", options)
+        return found
 
     def export(
         self, job_id: str, target: Target, format: str | None = None, *, what: str = "documents", **options: Any

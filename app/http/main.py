@@ -32,6 +32,7 @@ from app.http.routers import (
     exports,
     groups,
     health,
+    job_document,
     jobs,
     labels,
     lineage,
@@ -120,11 +121,12 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 def routes() -> list[BaseRoute]:
     """The routes of all parts, put together once a process: that takes longer than all else about an application."""
     of_jobs = (jobs, side_runs, results, answers, scores, groups, sources, topics, audit, labels, power, exports, tree)
+    of_one = (job_document,)  # after the exports: the path of a document may be any
     of_review = (triage, decisions, continuing, lineage)
     whole = APIRouter()
     of_models = (new_documents, models, method_comparisons)
     of_corpora = (corpora, uploads, documents, vectors, descriptions, preview)
-    for part in (*of_corpora, *of_jobs, *of_review, *of_models, health):
+    for part in (*of_corpora, *of_jobs, *of_one, *of_review, *of_models, health):
         whole.include_router(part.router, responses=ANYWHERE)
     whole.include_router(page.router)
     return whole.routes

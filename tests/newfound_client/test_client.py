@@ -17,6 +17,7 @@ from app.core.db import Database
 from app.core.tables import Job
 from newfound_client import Client, JobNotSucceeded, NoAnswer, Refused, flat
 from tests.app import rows
+from tests.app.http.answered_jobs import Given, add_job
 from tests.app.rows import CORPUS, add_corpus
 from tests.waits import free_port
 
@@ -92,6 +93,25 @@ def test_a_job_is_submitted_once_under_its_key_named_found_and_deleted(client: C
         client.wait(job["id"])
     client.delete_job(job["id"])
     assert len(list(client.jobs(corpus_id=CORPUS))) == 1
+
+
+def test_a_job_is_tried_before_it_is_submitted(client: Client) -> None:
+    corpus_id = client.create_corpus("tried")["id"]
+    client.upload(corpus_id, ROWS)
+    tried = client.try_job(corpus_id, sweeps=30, text=NO_FILTER)
+    assert list(client.jobs()) == []
+    job = client.submit(corpus_id, sweeps=30, text=NO_FILTER)
+    assert tried == {name: job[name] for name in ("forecast", "warnings", "settings")}
+    with pytest.raises(Refused, match="keeps a word"):
+        client.try_job(corpus_id, text={"min_document_frequency": 100})
+
+
+def test_a_document_is_read_by_its_key_whatever_that_is(client: Client, database: Database) -> None:
+    keys = ["a/b", "ü ?&#%", "plain"]
+    job_id = add_job(database, [Given(key, category=0, probability=0.9) for key in keys]).job.rpartition("/")[2]
+    for key in keys:
+        found = client.document(job_id, key, decisions=False)
+        assert (found["key"], found["text"], found["words"]) == (key, f"text of {key}", None)
 
 
 def test_answers_come_with_their_texts_over_any_number_of_pages(

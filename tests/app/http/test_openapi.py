@@ -84,6 +84,7 @@ OPERATIONS = {
     "list_decisions": ("get", "/v1/jobs/{job_id}/decisions"),
     "get_tree": ("get", "/v1/jobs/{job_id}/tree"),
     "get_documents": ("get", "/v1/jobs/{job_id}/documents"),
+    "get_document": ("get", "/v1/jobs/{job_id}/documents/{key}"),
     "score_job": ("post", "/v1/jobs/{job_id}/score"),
     "get_groups": ("get", "/v1/jobs/{job_id}/groups"),
     "get_sources": ("get", "/v1/jobs/{job_id}/sources"),
