@@ -15,6 +15,7 @@ run: .venv/installed  ## the service, until Ctrl-C
 	@$(BIN)/newfound serve
 
 test: .venv/tested  ## everything but slow statistics and benchmarks
+	@$(BIN)/python -m tests.browser.chromium  # installs Debian's Chromium if there is none
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

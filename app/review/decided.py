@@ -8,9 +8,9 @@ from typing import Any
 from sqlalchemy import ColumnElement, bindparam, case, false, not_, or_, select
 from sqlalchemy.orm import Session
 
-from app.core.decisions import SET_ASIDE, decided_documents, decisions_of, in_force
+from app.core.decisions import SET_ASIDE, DecisionKind, decided_documents, decisions_of, in_force
 from app.core.tables import Answer, Category, DecidedDocument, Job
-from app.review.cuts import read_tree
+from app.review.cuts import Tree, read_tree
 from app.review.outcome import Idle, Outcome, Place, id_of
 from app.review.shown import Conditions, Said
 
@@ -168,4 +168,7 @@ def read_decided(session: Session, job: Job, own: Sequence[Category]) -> Decided
     decisions = in_force(decisions_of(session, job.id))
     if not decisions:
         return None
-    return Decided(own, read_tree(session, job), decisions, decided_documents(session, job.id))
+    # Only a split looks into the tree, whose hundreds of nodes take longer to read than most answers.
+    has_split = any(decision.kind == DecisionKind.SPLIT for decision in decisions)
+    tree = read_tree(session, job) if has_split else Tree([])
+    return Decided(own, tree, decisions, decided_documents(session, job.id))
