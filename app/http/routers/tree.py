@@ -34,7 +34,7 @@ def get_category(job_id: JobId, readers: Readers, showing: Showing, category: Na
     """Read a category with documents that stand for it and documents at its edge."""
     with readers.begin() as session:
         job = find_concluded_job(session, job_id)
-        shown = showing.show(session, job, counted=True)
+        shown = showing.show(session, job, counted=True, portrayed=True)
         found = find_category(shown.categories, category)
         fields = category_fields(found, shown.unchanged)
         representative, edge = (documents_of(session, job, found, name) for name in ("representative", "edge"))
