@@ -129,6 +129,7 @@ def test_a_job_is_extended_and_its_power_is_tested_while_one_looks(page: Page, s
     expect(page.locator("#side-extension h2")).to_contain_text("succeeded")
     assert service.job(job)["settings"]["sweeps"] == 50
     assert wait_for_more(page, before) == 2 * 50
+    expect(page.locator("#announcer")).to_have_text("The job has succeeded. The extension has succeeded.")
 
     page.get_by_role("button", name="Start the power test").click()
     expect(page.locator("#side-power_test h2")).to_contain_text("succeeded")
