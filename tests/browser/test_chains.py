@@ -91,7 +91,7 @@ def test_a_dialog_that_is_dismissed_cancels_nothing(page: Page, service: Service
 def test_the_end_is_announced_and_leads_to_the_answer_whoever_has_not_moved_on(
     page: Page, service: Service, corpus: str, scrolled: bool
 ) -> None:
-    job = service.submit(corpus, 400)
+    job = service.submit(corpus, 2_000)
     service.post(f"/v1/jobs/{job}/pause")
     page.goto(f"/jobs/{job}/chains")
     service.post(f"/v1/jobs/{job}/resume")
@@ -123,12 +123,13 @@ def test_a_job_is_extended_and_its_power_is_tested_while_one_looks(page: Page, s
     job = service.submit(corpus, 30, **{name: value for name, value in small.items() if name != "sweeps"})
     service.wait_until_ended(job)
     page.goto(f"/jobs/{job}/chains")
-    before = wait_for_more(page, 0)
-    page.get_by_label("Sweeps to add to each chain").fill("20")
+    assert wait_for_more(page, 0) == 2 * 30
+    page.get_by_label("Sweeps to add to each chain").fill("1470")
     page.get_by_role("button", name="Add sweeps").click()
     expect(page.locator("#side-extension h2")).to_contain_text("succeeded")
-    assert service.job(job)["settings"]["sweeps"] == 50
-    assert wait_for_more(page, before) == 2 * 50
+    assert service.job(job)["settings"]["sweeps"] == 1_500
+    page.wait_for_function("n => Number(document.getElementById('trace').dataset.points) === n", arg=2 * 1_500 // 4)
+    expect(page.locator("#trace-thinned")).to_contain_text("One sweep in 4 is drawn")
     expect(page.locator("#announcer")).to_have_text("The job has succeeded. The extension has succeeded.")
 
     page.get_by_role("button", name="Start the power test").click()
