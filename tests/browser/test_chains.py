@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Dialog, Page, expect
 
 from tests.browser.finished import SMALL, Finished
 from tests.browser.looks import Look, in_all_looks
@@ -79,8 +79,13 @@ def test_the_trace_grows_and_the_job_is_paused_resumed_and_cancelled(page: Page,
 def test_a_dialog_that_is_dismissed_cancels_nothing(page: Page, service: Service, corpus: str) -> None:
     job = service.submit(corpus, LONG)
     page.goto(f"/jobs/{job}/chains")
-    asked = []
-    page.once("dialog", lambda dialog: (asked.append(dialog.message), dialog.dismiss()))
+    asked: list[str] = []
+
+    def dismiss(dialog: Dialog) -> None:
+        asked.append(dialog.message)
+        dialog.dismiss()
+
+    page.once("dialog", dismiss)
     page.get_by_role("button", name="Cancel").click()
     assert "Cancel this job?" in asked[0]
     assert service.job(job)["status"] in ("queued", "running")
