@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from app.core import lifecycle
 from app.core.decisions import n_decisions
 from app.core.errors import JobNotFound, MalformedRequest, ResultsNotReady
-from app.core.tables import Draw, Job, Summary
+from app.core.tables import MAX_SWEEPS, Draw, Job, Summary
 from app.http.category_answers import category_out
 from app.http.dependencies import JobId, Readers, problems
 from app.http.long_answers import written
@@ -54,6 +54,7 @@ def get_trace(
     readers: Readers,
     chain: Annotated[Number | None, Query(description="Only this chain.")] = None,
     after: Annotated[Number | None, Query(description="Only draws after this sweep.")] = None,
+    every: Annotated[int, Query(ge=1, le=MAX_SWEEPS, description="Only sweeps whose number is a multiple of it.")] = 1,
     cursor: Cursor = None,
     limit: Annotated[int, Query(ge=1, le=MAX_TRACE_PAGE, description="Maximum number of rows per page.")] = TRACE_PAGE,
 ) -> Response:
@@ -65,6 +66,8 @@ def get_trace(
         query = query.where(Draw.chain == chain)
     if after is not None:
         query = query.where(Draw.sweep > after)
+    if every > 1:
+        query = query.where(Draw.sweep % every == 0)
     if last is not None:
         query = query.where(tuple_(Draw.chain, Draw.sweep) > last)
     with readers.begin() as session:

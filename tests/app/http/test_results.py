@@ -45,6 +45,12 @@ def test_the_trace_of_one_chain_goes_on_after_a_sweep(client: TestClient, job: s
     assert [(draw["chain"], draw["sweep"]) for draw in draws] == [(1, 4), (1, 5)]
 
 
+def test_the_trace_has_every_second_sweep_alone_where_that_is_asked_for(client: TestClient, job: str) -> None:
+    draws = pages(client, f"{job}/trace", "draws", limit=1, every=2)
+    assert [(draw["chain"], draw["sweep"]) for draw in draws] == [(0, 2), (0, 4), (1, 2), (1, 4)]
+    assert pages(client, f"{job}/trace", "draws", limit=1, every=2, chain=1, after=2) == draws[3:]
+
+
 def test_the_trace_is_readable_while_the_job_runs_and_results_are_not(client: TestClient, database: Database) -> None:
     job_id, _ = submit(database)
     add_draws(database, job_id, chains=1, sweeps=2)
@@ -241,6 +247,7 @@ OUT_OF_RANGE: list[tuple[str, dict[str, Any]]] = [
     ("documents", {"known": "perhaps"}),
     ("trace", {"chain": str(10**30)}),
     ("trace", {"after": "-1"}),
+    ("trace", {"every": "0"}),
 ]
 
 

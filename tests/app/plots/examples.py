@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from app.plots.category_map import Place, plot_category_map
 from app.plots.matrix import Count, plot_matrix
+from app.plots.methods import Estimate, Method, plot_methods
 from app.plots.over_time import Course, plot_over_time
 from app.plots.posterior import plot_posterior
 from app.plots.sizes import Size, plot_sizes
@@ -68,8 +69,14 @@ def word_bars(name: str) -> Plot:
     return plot_word_bars([(name, 9), ("b", 3)], False, f"Top words of {name}", "words-6")
 
 
+def methods(name: str) -> Plot:
+    """Two methods."""
+    scores = {"NMI": Estimate(0.8, 0.02, 10), "ARI": Estimate(0.7, 0.05, 10)}
+    return plot_methods([Method(name, scores), Method("b", {"NMI": Estimate(0.6, None, 1)})])
+
+
 EXAMPLES: list[Callable[[str], Plot]] = [
-    trace, posterior, sizes, tree, category_map, over_time, matrix, topics, word_bars
+    trace, posterior, sizes, tree, category_map, over_time, matrix, topics, word_bars, methods
 ]  # fmt: skip
 
 NOTHING: dict[str, Callable[[], Plot]] = {
@@ -87,6 +94,8 @@ NOTHING: dict[str, Callable[[], Plot]] = {
     "no course": lambda: plot_over_time(["2024"], []),
     "no cell": lambda: plot_matrix([]),
     "empty cells": lambda: plot_matrix([Count("a", True, 0, "a", True, 0)]),
+    "no method": lambda: plot_methods([]),
+    "no score": lambda: plot_methods([Method("a", {"NMI": Estimate(None, None, 0), "ARI": Estimate(NAN, NAN, 3)})]),
     "no topic": lambda: plot_topics([CategoryRow("a", True, {})], []),
     "no word": lambda: plot_word_bars([], True, "Top words", "words"),
     "words of NaN": lambda: plot_word_bars([("a", NAN)], True, "Top words", "words"),
@@ -111,6 +120,8 @@ LITTLE: dict[str, Callable[[], Plot]] = {
     "no documents": lambda: plot_over_time(["2024-W52", "2025-W02"], [Course("a", [0, NAN])], shares=True),
     "no dates": lambda: plot_over_time(["", "9999", "9999-12-31", "x"], [Course("a", [1, 2, 3, 4])]),
     "one cell": lambda: plot_matrix([Count("", True, 0, "", True, 1)]),
+    "one method": lambda: plot_methods([Method("", {"NMI": Estimate(0.0, None, 1)})]),
+    "errors of NaN": lambda: plot_methods([Method("a", {"NMI": Estimate(1.0, NAN, 2), "F1": Estimate(NAN, 0, 2)})]),
     "weights of nothing": lambda: plot_topics([CategoryRow("a", True, {0: 0.0, 1: NAN})], [TopicColumn(0, [])]),
     "words without documents": lambda: plot_word_bars([("a", 0)], True, "Top words", "words"),
 }  # fmt: skip
