@@ -3,7 +3,8 @@ import { ask, base, say, show } from "./api.js";
 import { saveFigure } from "./figures.js";
 
 // <form data-api="POST /v1/jobs/ID/extend" data-then="/jobs/{id}" data-confirm="Really?">
-// Fields become JSON by their names, `calibrated.power` within `calibrated`; data-type says number, boolean or list.
+// Fields become JSON by their names, `calibrated.power` within `calibrated`; data-type says number, numbers (a list),
+// number-or-list, name-or-number, boolean, list, one-or-list, or, of boxes that make up one list, item or item-json.
 // data-then: "reload" (by default), or an address below the service, with members of the answer in braces.
 document.addEventListener("submit", async (event) => {
   const form = event.target;
@@ -31,7 +32,7 @@ document.addEventListener("submit", async (event) => {
 // The JSON that the fields of a form say; blank ones say nothing.
 export function bodyOf(form, submitter) {
   const body = form.dataset.json ? JSON.parse(form.dataset.json) : {};
-  const fields = [...form.elements].filter((field) => field.name && !field.disabled && field !== submitter);
+  const fields = [...form.elements].filter((field) => field.name && !field.matches(":disabled") && field !== submitter);
   if (submitter?.name) fields.push(submitter);
   for (const field of fields) {
     if (field.type === "button" || (field.type === "submit" && field !== submitter)) continue;
@@ -40,18 +41,25 @@ export function bodyOf(form, submitter) {
     if (value === undefined) continue;
     const steps = field.name.split(".");
     const inner = steps.slice(0, -1).reduce((at, step) => (at[step] ??= {}), body);
-    inner[steps.at(-1)] = value;
+    if (field.dataset.type?.startsWith("item")) (inner[steps.at(-1)] ??= []).push(value);
+    else inner[steps.at(-1)] = value;
   }
   return body;
 }
 
 function valueOf(field) {
+  if (field.dataset.type === "item") return field.checked ? field.value : undefined;
+  if (field.dataset.type === "item-json") return field.checked ? JSON.parse(field.value) : undefined;
   if (field.type === "checkbox") return field.checked || (field.dataset.type === "boolean" ? false : undefined);
   const text = field.value.trim();
   if (!text) return undefined;
   if (field.dataset.type === "number") return Number(text);
+  if (field.dataset.type === "name-or-number") return Number.isNaN(Number(text)) ? text : Number(text);
   if (field.dataset.type === "boolean") return text === "true";
-  if (field.dataset.type === "list") return text.split(",").map((each) => each.trim()).filter(Boolean);
+  const parts = text.split(",").map((each) => each.trim()).filter(Boolean);
+  const listed = field.dataset.type?.startsWith("number") ? parts.map(Number) : parts;
+  if (["list", "numbers"].includes(field.dataset.type)) return listed;
+  if (["one-or-list", "number-or-list"].includes(field.dataset.type)) return listed.length === 1 ? listed[0] : listed;
   return text;
 }
 
