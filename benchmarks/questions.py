@@ -9,7 +9,7 @@ from app.review.triage import Answered, CategorySize, Doubted, Found, unsure_of_
 from benchmarks.calibrated import Run
 from sampler.answers.consensus import Consensus, consensus_of_documents
 from sampler.answers.portraits import Portrait, portraits
-from sampler.answers.words import group_words, word_counts
+from sampler.answers.words import distances, group_words, word_counts
 from sampler.corpus import NO_CATEGORY, UNLABELED, Array
 from worker.conclusions import JobConclusion
 from worker.results import label_scores
@@ -44,7 +44,7 @@ def portraits_of(run: Run) -> list[Portrait]:
     counts = word_counts(texts.corpus)
     words = group_words(counts, consensus.category, consensus.n_categories)
     weight = np.bincount(texts.text_of[texts.labels == UNLABELED], minlength=texts.corpus.n_documents)
-    return portraits(counts, words, texts.corpus.labels, consensus, weight)
+    return portraits(counts, words, distances(words), texts.corpus.labels, consensus, weight)
 
 
 def least_sure(consensus: Consensus, is_candidate: Array) -> list[int]:

@@ -85,6 +85,12 @@ class Client(Review, Comparisons, Descriptions):
         facts = {"name": name, "tags": list(tags), "note": note}
         return self.posted("/v1/jobs", {"corpus_id": corpus_id, **facts, **settings}, idempotency_key)
 
+    def try_job(self, corpus_id: str, **settings: Any) -> Json:
+        """The `forecast`, `warnings` and full `settings` that a job would have; nothing is queued. Raises Refused."""
+        body = {"corpus_id": corpus_id, **settings}
+        tried: Json = self.call("POST", "/v1/jobs", {"validate_only": True}, **body)
+        return tried
+
     def jobs(self, **filters: Any) -> Iterator[Json]:
         """The jobs in short form, newest first; filter by `name`, `tag`, `status`, `corpus_id`."""
         return self.pages("/v1/jobs", "jobs", filters)

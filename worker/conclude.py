@@ -59,7 +59,7 @@ def conclude(leg: Leg) -> list[int]:
         categories = results.category_rows(
             leg.job, stored.texts, names, conclusion, described, identified, clamped.is_free, matched.described
         )
-        facts = results.facts_with_reasons(conclusion, identified.names)
+        facts = {**results.facts_with_reasons(conclusion, identified.names), "map_fit": described.map.fit}
         if matched.listed is not None:
             facts = {**facts, "descriptions": matched.listed}
         told = frozen.facts(leg.job, names, categories, axes)

@@ -9,11 +9,12 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.core.tables import Document, Job
+from sampler.answers.category_map import CategoryMap, category_map
 from sampler.answers.consensus import Consensus, consensus_of_documents
 from sampler.answers.portraits import Portrait, portraits
 from sampler.answers.tally import Tally
 from sampler.answers.tree import NO_PARENT, Tree, tree_of
-from sampler.answers.words import GroupWords, RankedWord, group_words, joined, relevant_words, word_counts
+from sampler.answers.words import GroupWords, RankedWord, distances, group_words, joined, relevant_words, word_counts
 from sampler.copies import Texts
 from sampler.corpus import NO_CATEGORY, UNLABELED, Array
 from sampler.numerics.threads import Threads
@@ -32,6 +33,7 @@ class Described(NamedTuple):
     tree: Tree  # over texts
     node_words: list[list[tuple[int, int]]]  # of each node of the tree
     of_categories: GroupWords
+    map: CategoryMap
 
 
 class Identified(NamedTuple):
@@ -52,14 +54,16 @@ def describe(
     weight = np.bincount(texts.text_of[texts.labels == UNLABELED], minlength=corpus.n_documents)
     counts = word_counts(corpus)
     of_categories = group_words(counts, consensus.category, consensus.n_categories, threads)
+    distance = distances(of_categories, threads)
     tree = tree_of(consensus.category, corpus.n_known, weight, tallies, finer, threads)
     of_nodes = joined(group_words(counts, tree.leaf, tree.n_leaves, threads), tree.members)
     return Described(
         list(relevant_words(of_categories, TOP_WORDS, threads)),
-        portraits(counts, of_categories, corpus.labels, consensus, weight, threads),
+        portraits(counts, of_categories, distance, corpus.labels, consensus, weight, threads),
         tree,
         list(relevant_words(of_nodes, NODE_WORDS, threads)),
         of_categories,
+        category_map(distance),
     )
 
 

@@ -189,6 +189,7 @@ def category_rows(
                     **portrait_row(
                         described.portraits[category], strings.vocabulary, identified.keys, int(n_decided[category])
                     ),
+                    "place": described.map.places[category],
                     **({} if conclusion.has_probabilities else {"size_interval_90": None}),
                     **described_row(matched.get(category), identified.is_by_description[category]),
                     **({"similarity": told} if (told := conclusion.similarities.get(category)) else {}),

@@ -158,3 +158,8 @@ def numbers_of(settings: Mapping[str, Any]) -> list[int]:
 def n_chains(settings: Mapping[str, Any]) -> int:
     """The chains of a job: as many for each number of categories."""
     return int(settings["chains"]) * max(len(numbers_of(settings)), 1)
+
+
+def n_units(settings: Mapping[str, Any]) -> int:
+    """The units of work of a job: encode and conclude, and what comes between them."""
+    return 2 + len(preparations(settings)) + n_chains(settings)

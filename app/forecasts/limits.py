@@ -40,22 +40,22 @@ def readable(seconds: float) -> str:
     return str(timedelta(seconds=round(seconds)))
 
 
-def check_room(session: Session, settings: Settings) -> None:
+def check_room(session: Session, settings: Settings, more_jobs: int = 0, more_units: int = 0) -> None:
     """Raise StorageFull if the disk has no room for what jobs write, TooManyJobs if more is live than may be.
 
-    To be called after a request has made its job or side run live.
+    To be called after a request has made its job or side run live; `more_jobs` and `more_units` would be.
 
     Two requests at once may both find the last place free: the limits are for the health of the service, and it bears
     one more.
     """
     check_disk(settings)
-    n_jobs = live_jobs(session)
+    n_jobs = live_jobs(session) + more_jobs
     if n_jobs > settings.max_live_jobs:
         raise TooManyJobs(
             f"{n_jobs - 1:,} jobs are queued or running, and NEWFOUND_MAX_LIVE_JOBS allows {settings.max_live_jobs:,}: "
             "try again when one has ended"
         )
-    n_units = live_units(session)
+    n_units = live_units(session) + more_units
     if n_units > settings.max_live_units:
         raise TooManyJobs(
             f"with this job {n_units:,} units of work would be queued or running, and NEWFOUND_MAX_LIVE_UNITS allows "

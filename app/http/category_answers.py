@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session, aliased
 from app.core.splits import seen_label
 from app.core.tables import Answer, Category, Document, Job, is_part_of
 from app.schemas.category_detail import PortraitDocument
-from app.schemas.portraits import CategoryWords, Nearest
+from app.schemas.portraits import CategoryWords, MapPlace, Nearest
 from app.schemas.results import CategoryOut, RunnerUp
 
 SHOWN = 500  # characters of a text
@@ -38,6 +38,7 @@ def category_fields(category: Category, named: Lookup) -> dict[str, Any]:
         "words": portrait
         and CategoryWords.model_validate({name: portrait[name] for name in ("by_probability", "by_lift")}),
         "nearest": nearest_out(portrait, named),
+        "place": place_out(portrait),
         "stability": category.stability,
         "topics": category.topics,
         "described": portrait and portrait.get("described"),
@@ -52,6 +53,12 @@ def nearest_out(portrait: dict[str, Any] | None, named: Lookup) -> Nearest | Non
     if other is None:
         return None
     return Nearest(**{**portrait["nearest"], "category": other.category, "name": other.name})
+
+
+def place_out(portrait: dict[str, Any] | None) -> MapPlace | None:
+    """Where a category stands on the map, if its job made one."""
+    place = None if portrait is None else portrait.get("place")
+    return None if place is None else MapPlace(x=place[0], y=place[1])
 
 
 def portrait_documents(session: Session, job: Job, keys: list[str]) -> list[PortraitDocument]:

@@ -214,6 +214,16 @@ class JobOut(JobBasics):
     links: Links
 
 
+class JobDryRun(BaseModel):
+    """What would become of a job: no rule refuses it, and nothing was stored or queued."""
+
+    model_config = example(**{name: JOB[name] for name in ("forecast", "warnings", "settings")})
+
+    forecast: ForecastOut
+    warnings: list[str] = Field(description="What is probably wrong with the labels.")
+    settings: SettingsOut = Field(description="All that the job would have, including defaults.")
+
+
 class SummaryProgress(BaseModel):
     """The progress of a job, in short form; sweeps are counted over all chains."""
 

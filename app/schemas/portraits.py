@@ -42,6 +42,13 @@ class Nearest(BaseModel):
     its_words: list[TellingWord] = Field(description="Up to five that speak for the nearest and against this category.")
 
 
+class MapPlace(BaseModel):
+    """Where a category stands on the map of categories."""
+
+    x: float
+    y: float
+
+
 class Loss(BaseModel):
     """How far a division of the new categories' documents contradicts the draws, over pairs of documents."""
 

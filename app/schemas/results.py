@@ -5,7 +5,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from app.schemas.common import example
-from app.schemas.portraits import NEAREST, WORDS, CategoryWords, Cut, Nearest
+from app.schemas.portraits import NEAREST, WORDS, CategoryWords, Cut, MapPlace, Nearest
 from app.schemas.topics import TopicWeight
 
 DRAW: dict[str, Any] = {
@@ -108,6 +108,11 @@ class CategoryOut(BaseModel):
     top_words: list[TopWord]
     words: CategoryWords | None
     nearest: Nearest | None
+    place: MapPlace | None = Field(
+        description="On a map on which distances are as nearly as possible those that `nearest` reports, between any "
+        "two categories; `map_fit` says how nearly. Null where there is no map, for jobs from before there was one, "
+        "for a category without a word, and for categories that a cut or people have made."
+    )
     stability: float | None = Field(description=STABILITY)
     topics: list[TopicWeight] | None = Field(
         description="Up to ten that it mostly consists of, heaviest first; null if the job's model has no topics."
@@ -239,6 +244,7 @@ NEW_CATEGORY: dict[str, Any] = {
     "top_words": [{"word": "plasma", "documents": 177}],
     "words": WORDS,
     "nearest": NEAREST,
+    "place": {"x": 0.31, "y": -0.12},
     "stability": 0.97,
     "topics": [{"topic": 0, "weight": 0.38}],
     "origin": None,
@@ -280,6 +286,7 @@ class CategoriesOut(BaseModel):
                 "top_words": [{"word": "galaxy", "documents": 61}],
                 "words": WORDS,
                 "nearest": NEAREST,
+                "place": {"x": -0.08, "y": 0.02},
                 "stability": 0.97,
                 "topics": [{"topic": 2, "weight": 0.44}, {"topic": 9, "weight": 0.07}],
                 "origin": None,
@@ -293,6 +300,7 @@ class CategoriesOut(BaseModel):
         calibration=CALIBRATION,
         best_chain=None,
         numbers=None,
+        map_fit=0.64,
         descriptions=[
             {"name": "astronomy", "known": True, "category": 0, "probability": 1.0},
             {"name": "plasma physics", "known": False, "category": None, "probability": 0.74},
@@ -316,6 +324,11 @@ class CategoriesOut(BaseModel):
     numbers: list[NumberOut] | None = Field(
         description="For a job that was asked for several numbers of categories: what each of them gave. "
         "`POST /v1/jobs/{id}/score` scores each of them against gold labels. Otherwise null."
+    )
+    map_fit: float | None = Field(
+        description="Of the map of the answer's categories, their `place`: the share of their squared distances that a "
+        "plane shows, from 0 to 1. Null if there is no map: with fewer than two categories that have a word, and for "
+        "jobs from before."
     )
     descriptions: list[DescriptionFit] | None = Field(
         description="What became of the descriptions that the corpus had, in the order of their names; null if it had "

@@ -43,17 +43,17 @@ class Portrait(NamedTuple):
 
 
 def portraits(
-    counts: csr_array, words: GroupWords, labels: Array, consensus: Consensus, weight: Array,
+    counts: csr_array, words: GroupWords, distance: Array, labels: Array, consensus: Consensus, weight: Array,
     threads: Threads | None = None,
 ) -> list[Portrait]:  # fmt: skip
     """A portrait of each category of an answer.
 
-    `counts` int32[D, V] are those of `word_counts`, and `words` those of the categories; `weight` int64[D] is how many
-    unlabeled documents each stands for. O(entries of counts + K^2 V) time. Without threads nothing interrupts it.
+    `counts` int32[D, V] are those of `word_counts`, `words` those of the categories, with their `distances` float64[K,
+    K]; `weight` int64[D] is how many unlabeled documents each stands for. O(entries of counts + K^2) time. Without
+    threads nothing interrupts it.
     """
     threads = threads or Threads()
     sizes = size_intervals(consensus, weight)
-    distance = of_words.distances(words, threads)
     found = []
     for category in range(consensus.n_categories):
         threads.check()

@@ -94,6 +94,17 @@ def test_a_job_is_submitted_once_under_its_key_named_found_and_deleted(client: C
     assert len(list(client.jobs(corpus_id=CORPUS))) == 1
 
 
+def test_a_job_is_tried_before_it_is_submitted(client: Client) -> None:
+    corpus_id = client.create_corpus("tried")["id"]
+    client.upload(corpus_id, ROWS)
+    tried = client.try_job(corpus_id, sweeps=30, text=NO_FILTER)
+    assert list(client.jobs()) == []
+    job = client.submit(corpus_id, sweeps=30, text=NO_FILTER)
+    assert tried == {name: job[name] for name in ("forecast", "warnings", "settings")}
+    with pytest.raises(Refused, match="no word"):
+        client.try_job(corpus_id, text={"min_document_frequency": 100})
+
+
 def test_answers_come_with_their_texts_over_any_number_of_pages(
     client: Client, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,7 +15,7 @@ from sampler.answers.others import no_others
 from sampler.answers.portraits import portraits
 from sampler.answers.tally import Tally, no_tally
 from sampler.answers.tree import tree_of
-from sampler.answers.words import group_words, word_counts
+from sampler.answers.words import distances, group_words, word_counts
 from sampler.calibrated import chain as calibrated_chain
 from sampler.calibrated import checkpoint as calibrated_checkpoint
 from sampler.calibrated import granularity, steps
@@ -321,7 +321,7 @@ def portray_categories(size: Size) -> Work:
 
     def work(threads: Threads) -> object:
         words = group_words(counts, category, answers.n_categories, threads)
-        return portraits(counts, words, corpus.labels, answers, weight, threads)
+        return portraits(counts, words, distances(words, threads), corpus.labels, answers, weight, threads)
 
     return work
 

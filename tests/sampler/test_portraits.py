@@ -6,7 +6,7 @@ import pytest
 from sampler.answers.consensus import Consensus
 from sampler.answers.others import no_others
 from sampler.answers.portraits import N_DOCUMENTS, Portrait, portraits, size_intervals
-from sampler.answers.words import group_words, word_counts
+from sampler.answers.words import distances, group_words, word_counts
 from sampler.corpus import NO_CATEGORY, Array
 from tests.sampler import harness
 
@@ -30,7 +30,8 @@ def portraits_of(
     counts = word_counts(corpus)
     given = consensus_of(category, probability, 1 - category, 1.0 - probability if second is None else second)
     weight = np.ones(len(documents), np.int64)
-    return portraits(counts, group_words(counts, given.category, 2), corpus.labels, given, weight)
+    words = group_words(counts, given.category, 2)
+    return portraits(counts, words, distances(words), corpus.labels, given, weight)
 
 
 def varied(rng: np.random.Generator, first: int, n_documents: int, length: int) -> list[list[int]]:
@@ -84,7 +85,8 @@ def test_the_nearest_category_is_the_one_with_most_words_in_common() -> None:
     corpus = harness.corpus_of(documents, [-1] * 60, N_WORDS, 0)
     counts = word_counts(corpus)
     given = consensus_of(category, np.full(60, 0.9), np.zeros(60), np.full(60, 0.1))
-    found = portraits(counts, group_words(counts, category, 3), corpus.labels, given, np.ones(60, np.int64))
+    words = group_words(counts, category, 3)
+    found = portraits(counts, words, distances(words), corpus.labels, given, np.ones(60, np.int64))
     assert [portrait.nearest.category if portrait.nearest else None for portrait in found] == [1, 0, 1]
     assert found[0].nearest is not None
     own, theirs = ({word for word, _, _ in words} for words in found[0].nearest[2:])
@@ -96,7 +98,8 @@ def test_a_category_alone_has_no_nearest_one_and_one_without_documents_shows_non
     counts = word_counts(corpus)
     nobody = np.full(2, NO_CATEGORY, np.int32)
     given = Consensus(2, np.array([1, 1], np.int32), np.ones(2), nobody, np.full(2, np.nan), np.zeros(2), *no_others(2))
-    empty, alone = portraits(counts, group_words(counts, given.category, 2), corpus.labels, given, np.ones(2, np.int64))
+    words = group_words(counts, given.category, 2)
+    empty, alone = portraits(counts, words, distances(words), corpus.labels, given, np.ones(2, np.int64))
     assert (empty.nearest, empty.representative.size, empty.edge.size, empty.by_probability) == (None, 0, 0, [])
     assert alone.nearest is None
     assert (empty.size_interval, alone.size_interval) == ((0, 0), (2, 2)), "sure of both documents"

@@ -53,6 +53,27 @@ def test_a_job_describes_its_categories(client: TestClient, database: Database, 
 
 
 @pytest.mark.parametrize("kind", ["sqlite"])
+def test_categories_stand_on_a_map_as_far_from_each_other_as_their_words_are_unlike(
+    client: TestClient, database: Database, settings: Settings
+) -> None:
+    """Three categories are a triangle, so that a plane shows all distances, those to the nearest ones among them."""
+    job_id = run(database, settings, sweeps=20)
+    answer = client.get(f"/v1/jobs/{job_id}/categories").json()
+    places = [complex(category["place"]["x"], category["place"]["y"]) for category in answer["categories"]]
+    assert len(places) == 3 and answer["map_fit"] == pytest.approx(1.0, abs=1e-5)
+    for place, category in zip(places, answer["categories"], strict=True):
+        nearest = category["nearest"]
+        assert abs(place - places[nearest["category"]]) == pytest.approx(nearest["distance"], abs=1e-4)
+        found = client.get(f"/v1/jobs/{job_id}/categories/{category['id']}").json()
+        assert found["place"] == category["place"]
+    cut = client.get(f"/v1/jobs/{job_id}/categories", params={"categories": 2}).json()
+    assert [each["place"] for each in cut["categories"]] == [
+        *(each["place"] for each in answer["categories"][:2]), None, None
+    ], "parts of a category were not on the map"  # fmt: skip
+    assert cut["map_fit"] == answer["map_fit"]
+
+
+@pytest.mark.parametrize("kind", ["sqlite"])
 @pytest.mark.parametrize("model", ["calibrated", "lbpl-ntm"])
 def test_each_document_of_a_new_category_copies_too_is_in_a_leaf_of_it(
     client: TestClient, database: Database, settings: Settings, model: str

@@ -51,11 +51,13 @@ from app.http.dependencies import (
     Readers,
     ServiceSettings,
     Sessions,
+    answer,
     check_corpus_id,
     problems,
     removal,
     rendered,
 )
+from app.http.dry_runs import Checked, dry_run
 from app.http.job_facts import fact_conditions, write_facts
 from app.http.job_list import summaries, summary_query
 from app.http.pages import PAGE, Cursor, Limit, NewestFirst, from_cursor, page
@@ -65,7 +67,7 @@ from app.http.source_tables import check_source_field
 from app.schemas.common import CORPUS_ID, Name, Status
 from app.schemas.job_facts import MAX_TAGS, JobChange, Tag
 from app.schemas.job_settings import ExtensionIn, JobIn
-from app.schemas.jobs import JobOut, JobPage
+from app.schemas.jobs import JobDryRun, JobOut, JobPage
 from app.uploads.corpus_counts import count_labels
 from app.uploads.intake import limiter
 from app.uploads.label_guards import label_warnings
@@ -82,31 +84,45 @@ CHECKS: RunVar[CapacityLimiter] = RunVar("checks of jobs")
     summary="Queue a job",
     status_code=HTTPStatus.ACCEPTED,
     response_model=JobOut,
-    responses=problems(
-        CorpusNotFound,
-        NothingToCategorize,
-        NoLabels,
-        NoSourceField,
-        TooFewCategories,
-        JobTooLarge,
-        TooManyJobs,
-        BodyTooLarge,
-        MalformedRequest,
-        IdempotencyKeyReused,
-        ResourceDeleted,
-    ),
+    responses={
+        **problems(
+            CorpusNotFound,
+            NothingToCategorize,
+            NoLabels,
+            NoSourceField,
+            TooFewCategories,
+            JobTooLarge,
+            TooManyJobs,
+            BodyTooLarge,
+            MalformedRequest,
+            IdempotencyKeyReused,
+            ResourceDeleted,
+        ),
+        HTTPStatus.OK.value: {"model": JobDryRun, "description": "With `validate_only`: what would become of the job."},
+    },
     max_body_size=MAX_BODY_BYTES,
 )
 async def submit_job(
-    body: JobIn, once: Keyed, request: Request, sessions: Sessions, readers: Readers, settings: ServiceSettings
+    body: JobIn,
+    once: Keyed,
+    request: Request,
+    sessions: Sessions,
+    readers: Readers,
+    settings: ServiceSettings,
+    validate_only: Annotated[
+        bool,
+        Query(description="Say what would become of the job, with status 200, and store nothing, the key neither."),
+    ] = False,
 ) -> Response:
     """Queue a job that gives each unlabeled document of a corpus a category, known or new."""
     check_corpus_id(body.corpus_id)
-    kept = await run_in_threadpool(find_answer, once, readers)
+    kept = None if validate_only else await run_in_threadpool(find_answer, once, readers)
     if kept is None:
         # Its turn is waited for without a thread: however many jobs come at once, others are answered.
-        warnings = await to_thread.run_sync(check_job, body, readers, settings, limiter=checks())
-        kept = await run_in_threadpool(submit, body, once, sessions, settings, warnings)
+        checked = await to_thread.run_sync(check_job, body, readers, settings, limiter=checks())
+        if validate_only:
+            return rendered(answer(HTTPStatus.OK, await run_in_threadpool(dry_run, checked, readers, settings)))
+        kept = await run_in_threadpool(submit, body, once, sessions, settings, checked.warnings)
         indexing(request).wake(body.corpus_id)  # while the job is computed, so that its texts can be searched then
     return rendered(kept)
 
@@ -117,8 +133,8 @@ def find_answer(once: Once, readers: sessionmaker[Session]) -> Answer | None:
         return once.find(session)
 
 
-def check_job(body: JobIn, readers: sessionmaker[Session], settings: Settings) -> list[str]:
-    """What is probably wrong with the corpus' labels.
+def check_job(body: JobIn, readers: sessionmaker[Session], settings: Settings) -> Checked:
+    """The job as it would be, and what is probably wrong with the corpus' labels.
 
     Raises NothingToCategorize if the job could answer no document, NoLabels if it has nothing to learn from and nobody
     said that it should do without, TooFewCategories if the model is told fewer than there are known ones, NoSourceField
@@ -141,7 +157,7 @@ def check_job(body: JobIn, readers: sessionmaker[Session], settings: Settings) -
         sizes = expected_sizes(session, body.corpus_id, version, chosen["text"], sample)
     expected = forecast(sizes, chosen)
     check_size("the job", expected.job_seconds, expected.peak_bytes, settings, body.model)
-    return label_warnings(labels, sample.n_documents)
+    return Checked(chosen, expected, label_warnings(labels, sample.n_documents))
 
 
 def check_numbers(settings: Mapping[str, Any], n_known: int) -> None:

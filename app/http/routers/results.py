@@ -107,6 +107,7 @@ def get_categories(job_id: JobId, readers: Readers, showing: Showing) -> Respons
             calibration=told(CalibrationOut, stored, "calibration"),
             best_chain=stored.best_chain,
             numbers=stored.data.get("numbers"),
+            map_fit=stored.data.get("map_fit"),
             descriptions=description_fits(stored, shown),
             cut=shown.told() if isinstance(shown, Cut) else None,
         )

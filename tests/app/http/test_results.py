@@ -55,6 +55,12 @@ def test_the_trace_is_readable_while_the_job_runs_and_results_are_not(client: Te
         assert refused.json()["type"] == "urn:newfound:problem:results-not-ready"
 
 
+def test_categories_of_jobs_from_before_there_was_a_map_have_no_place(client: TestClient, job: str) -> None:
+    answer = client.get(f"{job}/categories").json()
+    assert [(each["nearest"], each["place"]) for each in answer["categories"]] == [(None, None)] * 2
+    assert answer["map_fit"] is None
+
+
 def test_the_answer_begins_with_one_number_of_new_categories_in_a_sentence(client: TestClient, job: str) -> None:
     answer = client.get(f"{job}/categories").json()
     assert list(answer) == [
@@ -67,6 +73,7 @@ def test_the_answer_begins_with_one_number_of_new_categories_in_a_sentence(clien
         "calibration",
         "best_chain",
         "numbers",
+        "map_fit",
         "descriptions",
         "cut",
     ]
