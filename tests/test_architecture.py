@@ -138,6 +138,7 @@ APP_PARTS = {
     "app.scores": ("app.core", "app.review", "app.schemas", "app.scores", "app.uploads", "sampler"),
     "app.review": ("app.core", "app.schemas", "app.review"),
     "app.frozen": ("app.core", "embedding", "app.exports", "app.uploads", "app.frozen", "sampler"),
+    "app.plots": ("app.plots",),
     "app.processes": ("app.core", "app.processes"),
     "app.http": (
         "app.core",
@@ -149,6 +150,7 @@ APP_PARTS = {
         "app.forecasts",
         "app.scores",
         "app.frozen",
+        "app.plots",
         "app.review",
         "app.page",
         "app.http",

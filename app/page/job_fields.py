@@ -112,8 +112,6 @@ def written(value: Any) -> str:
     """A default as a person would type it."""
     if value is None:
         return ""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return ", ".join(map(written, value)) if isinstance(value, list | tuple) else f"{value:g}" if isinstance(
-        value, float
-    ) else str(value)
+    if isinstance(value, list | tuple):
+        return ", ".join(map(written, value))
+    return str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,1 @@
+"""Numbers to pictures: each plot is a pure function from what HTTP says of a job to an SVG."""
