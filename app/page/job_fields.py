@@ -1,4 +1,4 @@
-"""Fields of forms as the OpenAPI document describes them: their names, limits, choices and defaults stand there alone."""
+"""Fields of forms as the OpenAPI document describes them: limits, choices and defaults stand there alone."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -60,7 +60,12 @@ def fields_of(schemas: Schemas, schema: str, within: str = "", names: Iterable[s
 
 def is_object(said: Schemas) -> bool:
     """Whether a setting has settings of its own."""
-    return any("$ref" in each for each in variants(said))
+    return bool(objects_of(said))
+
+
+def objects_of(said: Schemas) -> list[str]:
+    """The schemas of the objects that a setting may be."""
+    return [each["$ref"].rpartition("/")[2] for each in variants(said) if "$ref" in each]
 
 
 def variants(said: Schemas) -> list[Schemas]:

@@ -3,10 +3,10 @@
 from fastapi import APIRouter
 
 from app.page.assets import asset, sample
-from app.page.views import corpora, home
+from app.page.views import corpora, home, job_form
 
 router = APIRouter(include_in_schema=False)
 router.add_api_route("/static/{digest}/{name:path}", asset)
 router.add_api_route("/sample/{name}", sample)
-for view in (corpora, home):
+for view in (corpora, home, job_form):
     router.include_router(view.router)
