@@ -43,8 +43,9 @@ async function run() {
     window.location.assign(`${base}/jobs/${done.job.id}`);
   } catch (error) {
     show(error, refusal);
-    button.disabled = false;
     button.textContent = "Try again";
+  } finally {
+    button.disabled = false;
   }
 }
 

@@ -11,6 +11,7 @@ document.addEventListener("submit", async (event) => {
   if (!form.dataset.api) return;
   event.preventDefault();
   if (form.dataset.confirm && !window.confirm(form.dataset.confirm)) return;
+  if (form.classList.contains("busy")) return; // a second click is no second job
   const [method, path] = form.dataset.api.split(" ");
   const place = form.querySelector(".refusal") ?? document.querySelector("main .refusal");
   if (place) place.hidden = true;
@@ -24,9 +25,13 @@ document.addEventListener("submit", async (event) => {
   } catch (refusal) {
     if (place) show(refusal, place);
     else say(refusal.message);
-  } finally {
     form.classList.remove("busy");
   }
+});
+
+// Whoever comes back to a view finds its forms ready again.
+window.addEventListener("pageshow", (event) => {
+  if (event.persisted) for (const form of document.querySelectorAll("form.busy")) form.classList.remove("busy");
 });
 
 // The JSON that the fields of a form say; blank ones say nothing.

@@ -26,7 +26,7 @@ function begin(chosen) {
   at("mapping").hidden = true;
   at("drop").hidden = true;
   at("work").hidden = false;
-  at("other").focus();
+  at("work").focus();
   check();
 }
 
@@ -110,8 +110,8 @@ async function send(query) {
 function refused(error) {
   if (!(error instanceof Refused)) throw error;
   state("");
-  show(error, refusal);
   const { columns: names, suggested, sheets = [] } = error.problem;
+  show({ problem: { ...error.problem, title: question(error.problem) } }, refusal);
   if (names) offerColumns(names, suggested ? rolesOf(suggested) : new Map());
   const offers = sheets.map((name) => offer(`Read the sheet ${name}`, () => (choices.sheet.value = name)));
   if (suggested?.charset) offers.push(offer(`Read it as ${suggested.charset}`, () => (choices.charset.value = suggested.charset)));
@@ -122,12 +122,20 @@ function refused(error) {
   at("offers").hidden = !offers.length;
 }
 
+// What a refusal of a file asks of its user, where that can be said in few words.
+function question({ title, columns: names, suggested, sheets, status }) {
+  if (names) return "What are the columns of this file?";
+  if (suggested?.charset) return "Which encoding is this file in?";
+  if (sheets) return "Which sheet is it?";
+  return status === 422 ? "This file cannot be used as it is" : title;
+}
+
 // A button that says more of the file, and has it checked again.
 function offer(words, choose) {
   const button = element("button", { type: "button", class: "primary" }, words);
   button.addEventListener("click", () => {
     choose();
-    at("other").focus();
+    at("work").focus();
     check();
   });
   return button;

@@ -1,8 +1,9 @@
 // Which column of a file is what: a table with a choice for each.
 import { element } from "./elements.js";
 
-const ROLES = { text: "text", label: "label (category)", key: "key (name of the document)", vector: "vector", field: "kept as it is" };
-const ALONE = ["label", "key", "vector"]; // roles that one column can have
+const ROLES = { text: "text", counts: "word counts", label: "label (category)", key: "key (name of the document)", vector: "vector", field: "kept as it is" };
+const ALONE = ["label", "key", "vector", "counts"]; // roles that one column can have
+const NEVER = ["label", "key", "vector"]; // of these, roles that a column may have by default, unless it is said otherwise
 
 // Show a choice for each column; `roles` is a Map from its name to what it is.
 export function showColumns(body, names, roles) {
@@ -26,7 +27,7 @@ export function chosenColumns(body, changed) {
 
 // Roles of columns as an answer or a refusal of the API says them.
 export function rolesOf({ text = [], label, key, vector }) {
-  const roles = new Map(text.map((name) => [name, "text"]));
+  const roles = new Map(text.map((name) => [name, name.toLowerCase() === "counts" ? "counts" : "text"]));
   for (const [name, role] of [[label, "label"], [key, "key"], [vector, "vector"]]) if (name) roles.set(name, role);
   return roles;
 }
@@ -40,5 +41,6 @@ export function namesOf({ text, label, key, vector, fields }) {
 export function appendRoles(form, roles) {
   const having = (role) => [...roles].filter(([, each]) => each === role).map(([name]) => name);
   for (const name of having("text")) form.append("text", name);
-  for (const role of ALONE) form.append(role, having(role)[0] ?? "");
+  for (const name of having("counts")) form.append("counts", name);
+  for (const role of NEVER) form.append(role, having(role)[0] ?? "");
 }
