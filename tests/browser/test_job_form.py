@@ -109,7 +109,7 @@ def test_settings_reach_the_job_in_their_types(page: Page, page_watch: PageWatch
     page.wait_for_url(JOB_VIEW)
     job = service.get(f"/v1/jobs/{page.url.rpartition('/')[2]}")
     text = job["settings"]["text"]
-    assert (text["markup"], text["stop_words"], text["character_ngrams"]) == (["html", "mail"], ["de", "en"], 3)
+    assert (text["markup"], text["stop_words"], text["character_ngrams"]) == (["html", "mail"], ["en", "de"], 3)
     assert (text["join_copies"], text["max_document_frequency"]) == (False, 0.9)
     assert job["settings"]["calibrated"]["smoothings"] == [0.5, 2.0]
     assert (job["settings"]["chains"], job["settings"]["source_field"]) == (3, "forum")

@@ -5,6 +5,7 @@ import re
 from html import unescape
 
 import pytest
+from pydantic import BaseModel
 from starlette.testclient import TestClient
 
 from app.core.kinds import MODELS
@@ -34,7 +35,12 @@ def tag_of(page: str, name: str) -> str:
 def test_every_setting_of_a_job_has_a_field(client: TestClient) -> None:
     corpus = corpus_of(client, numbered(1, label="a"), numbered(2))
     found = names(view(client, f"/corpora/{corpus}/new-job"))
-    inner = {"text": TextIn, "calibrated": CalibratedIn, "hyperparameters": HyperparametersIn, **BASELINES}
+    inner: dict[str, type[BaseModel]] = {
+        "text": TextIn,
+        "calibrated": CalibratedIn,
+        "hyperparameters": HyperparametersIn,
+        **BASELINES,
+    }
     of_objects = {f"{name}.{each}" for name, schema in inner.items() for each in schema.model_fields}
     # `discover` is asked where there are no labels; the corpus is chosen already.
     others = set(JobIn.model_fields) - inner.keys() - {"discover", "corpus_id"}
