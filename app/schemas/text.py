@@ -107,7 +107,7 @@ class TextIn(RequestBody):
     """How texts become words."""
 
     stop_words: StopWords = Field(
-        default=TEXT.stop_words,
+        default=stop_word_lists(TEXT.stop_words),
         description="Words without meaning of their own, left out: those of a language or of several, `none`, or "
         "`auto`: those of the corpus' language, unless texts would keep fewer than ten words on average.",
     )
