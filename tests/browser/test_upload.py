@@ -216,6 +216,27 @@ def test_a_file_that_is_there_already_changes_nothing_and_a_correction_replaces(
     expect(page.get_by_role("heading", name="Done: 1 replaced.")).to_be_visible()
 
 
+def test_documents_on_their_way_are_not_broken_off_by_another_file(
+    page: Page, service: Service, tmp_path: Path
+) -> None:
+    corpus = service.post("/v1/corpora", name="on the way")["id"]
+    (tmp_path / "first.ndjson").write_text('{"text": "galaxies", "label": "astronomy"}\n')
+    (tmp_path / "second.ndjson").write_text('{"text": "rocks", "label": "geology"}\n')
+    page.goto(f"/corpora/{corpus}")
+    held: list[Route] = []
+    page.route(re.compile(r"/documents$"), lambda route: held.append(route))
+    page.get_by_label(CHOOSE).set_input_files(tmp_path / "first.ndjson")
+    page.get_by_role("button", name="Add 1 document").click()
+    expect(page.locator("[data-state]")).to_have_text("Adding the documents …")
+    drop(page, tmp_path / "second.ndjson")
+    expect(page.locator("[data-name]")).to_have_text("first.ndjson")
+    expect(page.locator("[data-choices]")).to_have_attribute("inert", "")
+    [route] = held
+    route.continue_()
+    expect(page.get_by_role("heading", name="Done: 1 document added.")).to_be_visible()
+    assert service.get(f"/v1/corpora/{corpus}")["categories"] == [{"name": "astronomy", "documents": 1}]
+
+
 def test_descriptions_are_added_and_taken_away(page: Page, service: Service) -> None:
     corpus = service.post("/v1/corpora", name="described")["id"]
     page.goto(f"/corpora/{corpus}")

@@ -17,7 +17,7 @@ let making, called; // the request that makes it, and its name
 let file, columns, roles, request; // roles: null as long as the service finds out what the columns are
 
 function begin(chosen) {
-  if (!chosen) return;
+  if (!chosen || choices.inert) return; // the documents of another one are on their way
   [file, columns, roles] = [chosen, [], null];
   choices.reset();
   at("name").textContent = file.name;
@@ -73,9 +73,9 @@ async function check() {
 
 async function add() {
   state("Adding the documents …");
-  at("add").disabled = true;
+  choices.inert = true;
   const told = await send("");
-  at("add").disabled = false;
+  choices.inert = false;
   if (!told) return;
   isOurs = false;
   state("");
@@ -187,6 +187,10 @@ window.addEventListener("drop", (event) => {
   const dropped = event.dataTransfer?.files ?? [];
   if (dropped.length === 1) begin(dropped[0]);
   else if (dropped.length) state("One file at a time, please; several texts can come as a ZIP.");
+});
+
+window.addEventListener("beforeunload", (event) => {
+  if (choices.inert) event.preventDefault();
 });
 
 // Whoever leaves before anything is added leaves no empty corpus behind.
