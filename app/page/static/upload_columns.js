@@ -3,7 +3,7 @@ import { element } from "./elements.js";
 
 const ROLES = { text: "text", counts: "word counts", label: "label (category)", key: "key (name of the document)", vector: "vector", field: "kept as it is" };
 const ALONE = ["label", "key", "vector", "counts"]; // roles that one column can have
-const NEVER = ["label", "key", "vector"]; // of these, roles that a column may have by default, unless it is said otherwise
+const SAID = ["label", "key", "vector"]; // roles that a column may have by default, so that it is said if none has
 
 // Show a choice for each column; `roles` is a Map from its name to what it is.
 export function showColumns(body, names, roles) {
@@ -42,5 +42,5 @@ export function appendRoles(form, roles) {
   const having = (role) => [...roles].filter(([, each]) => each === role).map(([name]) => name);
   for (const name of having("text")) form.append("text", name);
   for (const name of having("counts")) form.append("counts", name);
-  for (const role of NEVER) form.append(role, having(role)[0] ?? "");
+  for (const role of SAID) form.append(role, having(role)[0] ?? "");
 }
