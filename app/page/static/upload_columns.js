@@ -1,7 +1,7 @@
 // Which column of a file is what: a table with a choice for each.
 import { element } from "./elements.js";
 
-const ROLES = { text: "text", counts: "word counts", label: "label (category)", key: "key (name of the document)", vector: "vector", field: "kept as it is" };
+const ROLES = { text: "text", counts: "word counts", label: "label", key: "key", vector: "vector", field: "kept as it is" };
 const ALONE = ["label", "key", "vector", "counts"]; // roles that one column can have
 const SAID = ["label", "key", "vector"]; // roles that a column may have by default, so that it is said if none has
 
