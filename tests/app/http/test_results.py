@@ -78,6 +78,7 @@ def test_the_answer_begins_with_one_number_of_new_categories_in_a_sentence(clien
         "diagnostics",
         "calibration",
         "best_chain",
+        "unsure",
         "numbers",
         "map_fit",
         "descriptions",
@@ -257,3 +258,20 @@ def test_parameters_out_of_range_are_a_422_that_says_where(client: TestClient, j
         assert answer.status_code == 422, parameters
         [name] = parameters
         assert all(error["where"].startswith(f"query.{name}") for error in answer.json()["errors"])
+
+
+def test_as_many_answers_are_unsure_as_the_list_has_unsure_documents(client: TestClient, job: str) -> None:
+    unsure = client.get(f"{job}/documents", params={"unsure": True}).json()["documents"]
+    assert client.get(f"{job}/categories").json()["unsure"] == len(unsure) == 1, "one document has no category"
+
+
+def test_several_categories_are_read_at_once_in_the_order_in_which_they_are_named(client: TestClient, job: str) -> None:
+    found = client.get(f"{job}/portraits", params={"category": ["1", "0"]})
+    assert found.status_code == 200
+    assert found.json()["categories"] == [client.get(f"{job}/categories/{index}").json() for index in (1, 0)]
+    decided = client.get(f"{job}/portraits", params={"category": ["1"], "decisions": False}).json()
+    assert [each["category"] for each in decided["categories"]] == [1]
+    missing = client.get(f"{job}/portraits", params={"category": ["0", "7"]})
+    assert (missing.status_code, missing.json()["type"]) == (404, "urn:newfound:problem:category-not-found")
+    for refused in ({}, {"category": ["0"] * 101}, {"category": ["0" * 21]}):
+        assert client.get(f"{job}/portraits", params=refused).status_code == 422
