@@ -190,6 +190,14 @@ class Client(Review, Comparisons, Descriptions):
         query = {"format": format_of(target, format, TABLE_FORMATS), **options}
         return write(self.connection.pieces("GET", f"/v1/jobs/{job_id}/{what}/export", query), target)
 
+    def plot(self, job_id: str, name: str, target: Target) -> int:
+        """Write the plot `trace`, `posterior`, `sizes` or `tree` of a job, as SVG; returns its bytes."""
+        return write(self.connection.pieces("GET", f"/v1/jobs/{job_id}/plots/{name}.svg"), target)
+
+    def report(self, job_id: str, target: Target) -> int:
+        """Write the report of a job, one file of HTML that opens offline; returns its bytes."""
+        return write(self.connection.pieces("GET", f"/v1/jobs/{job_id}/report"), target)
+
     def categorize(self, job_or_model: str, documents: Any, **options: Any) -> list[Json]:
         """What the frozen model of a job, or an imported one, says of new documents: a path, rows or a frame.
 

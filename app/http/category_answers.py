@@ -1,6 +1,6 @@
 """Categories as HTTP reports them, with what their portraits say."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sqlalchemy import and_, func, select
@@ -61,8 +61,8 @@ def place_out(portrait: dict[str, Any] | None) -> MapPlace | None:
     return None if place is None else MapPlace(x=place[0], y=place[1])
 
 
-def portrait_documents(session: Session, job: Job, keys: list[str]) -> list[PortraitDocument]:
-    """The documents with these keys in the job's version of its corpus, in this order; those that are gone left out."""
+def portrait_documents(session: Session, job: Job, keys: Sequence[str]) -> dict[str, PortraitDocument]:
+    """The documents with these keys in the job's version of its corpus, by key; those that are gone are not there."""
     second = aliased(Category)
     answer = and_(Answer.job_id == job.id, Answer.edition == job.edition, Answer.document_id == Document.id)
     runner_up = and_(second.job_id == job.id, second.edition == job.edition, second.category == Answer.runner_up)
@@ -82,8 +82,7 @@ def portrait_documents(session: Session, job: Job, keys: list[str]) -> list[Port
         .outerjoin(second, runner_up)
         .where(Document.corpus_id == job.corpus_id, is_part_of(job.corpus_version), Document.key.in_(keys))
     )
-    found = {row.key: row for row in session.execute(query)}
-    return [document_out(found[key]) for key in keys if key in found]
+    return {row.key: document_out(row) for row in session.execute(query)}
 
 
 def document_out(row: Any) -> PortraitDocument:

@@ -41,6 +41,7 @@ from app.http.routers import (
     new_documents,
     power,
     preview,
+    reports,
     results,
     scores,
     side_runs,
@@ -120,13 +121,13 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 @cache
 def routes() -> list[BaseRoute]:
     """The routes of all parts, put together once a process: that takes longer than all else about an application."""
-    of_jobs = (jobs, side_runs, results, answers, scores, groups, sources, topics, audit, labels, power, exports, tree)
+    of_answers = (results, answers, scores, groups, sources, topics, audit, labels, power, exports, tree, reports)
     of_one = (job_document,)  # after the exports: the path of a document may be any
     of_review = (triage, decisions, continuing, lineage)
     whole = APIRouter()
     of_models = (new_documents, models, method_comparisons)
     of_corpora = (corpora, uploads, documents, vectors, descriptions, preview)
-    for part in (*of_corpora, *of_jobs, *of_one, *of_review, *of_models, health):
+    for part in (*of_corpora, jobs, side_runs, *of_answers, *of_one, *of_review, *of_models, health):
         whole.include_router(part.router, responses=ANYWHERE)
     whole.include_router(page.router)
     return whole.routes

@@ -9,12 +9,13 @@ from urllib.parse import quote, urlencode
 
 from fastapi import Depends, Request
 from starlette.datastructures import Headers
-from starlette.types import Message, Scope
+from starlette.types import Message, Receive, Scope
 
 Params = Mapping[str, Any]
 
 # What a request of the page passes on: whom it is for, and who asks.
 PASSED_ON = (b"host", b"authorization", b"cookie", b"x-forwarded-for", b"x-forwarded-proto")
+OF_BODY = (b"content-type", b"content-length", b"content-encoding", b"transfer-encoding")
 
 
 class Refused(Exception):
@@ -73,16 +74,29 @@ class Api:
         """The answer to a body that is sent as JSON; the page sends none that changes anything. Raises Refused."""
         return (await self.ask("POST", path, params, json.dumps(body).encode(), "application/json")).json()
 
+    async def forward(self, path: str, params: Params | None = None) -> Any:
+        """The answer to the body of the request that is being answered, handed on as it comes. Raises Refused."""
+        scope = self.scope("POST", path, params)
+        scope["headers"] += [(name, value) for name, value in self.request.scope["headers"] if name in OF_BODY]
+        return (await self.sent(scope, self.request.receive)).json()
+
     async def ask(
         self, method: str, path: str, params: Params | None = None, body: bytes = b"", content_type: str = ""
     ) -> Answered:
         """Send one request through the whole application, its front door included."""
-        scope = self.scope(method, path, params, len(body), content_type)
-        code, headers, parts = 500, Headers(), []
-        sent = [{"type": "http.request", "body": body, "more_body": False}]
+        scope = self.scope(method, path, params)
+        if content_type:
+            scope["headers"] += [(b"content-type", content_type.encode()), (b"content-length", b"%d" % len(body))]
+        messages = [{"type": "http.request", "body": body, "more_body": False}]
 
         async def receive() -> Message:
-            return sent.pop() if sent else {"type": "http.disconnect"}
+            return messages.pop() if messages else {"type": "http.disconnect"}
+
+        return await self.sent(scope, receive)
+
+    async def sent(self, scope: Scope, receive: Receive) -> Answered:
+        """The answer of the application to a request."""
+        code, headers, parts = 500, Headers(), []
 
         async def send(message: Message) -> None:
             nonlocal code, headers
@@ -94,13 +108,11 @@ class Api:
         await self.request.app(scope, receive, send)
         return Answered(code, headers, b"".join(parts))
 
-    def scope(self, method: str, path: str, params: Params | None, n_bytes: int, content_type: str) -> Scope:
+    def scope(self, method: str, path: str, params: Params | None) -> Scope:
         """The request as a server would hand it on."""
         outer = self.request.scope
         headers = [(name, value) for name, value in outer["headers"] if name in PASSED_ON]
         headers.append((b"accept", b"application/json"))
-        if content_type:
-            headers += [(b"content-type", content_type.encode()), (b"content-length", str(n_bytes).encode())]
         return {
             "type": "http",
             "asgi": outer.get("asgi", {"version": "3.0"}),

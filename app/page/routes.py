@@ -3,10 +3,24 @@
 from fastapi import APIRouter
 
 from app.page.assets import asset, sample
-from app.page.views import document, documents, home, review
+from app.page.views import (
+    category,
+    category_map,
+    chains,
+    comparisons,
+    document,
+    documents,
+    home,
+    over_time,
+    result,
+    review,
+    scores,
+    tree,
+)
 
 router = APIRouter(include_in_schema=False)
 router.add_api_route("/static/{digest}/{name:path}", asset)
 router.add_api_route("/sample/{name}", sample)
-for view in (home, documents, document, review):
+of_answers = (result, category, tree, category_map, over_time, scores, documents, document, review)
+for view in (home, chains, comparisons, *of_answers):
     router.include_router(view.router)

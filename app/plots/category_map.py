@@ -5,7 +5,7 @@ from math import pi, sqrt
 from typing import NamedTuple
 
 from app.plots.scales import counted, is_drawable
-from app.plots.svg import WIDTH, Cell, Plot, document, element, label, px, text, title, width_of, without_numbers
+from app.plots.svg import WIDTH, Cell, Plot, brief, document, element, label, px, text, title, width_of, without_numbers
 
 COLUMNS = ["category", "known or new", "documents", "x", "y"]
 MOST = 300  # categories
@@ -52,7 +52,7 @@ class Box(NamedTuple):
 def plot_category_map(places: Sequence[Place], name: str = "map") -> Plot:
     """Categories at their places, known ones as discs and new ones as diamonds; labels where there is room."""
     heading = "Map of the categories"
-    with_place = [place for place in places if is_drawable(place.x) and is_drawable(place.y)]
+    with_place = [place for place in places if all(map(is_drawable, place[2:]))]
     ordered = sorted(with_place, key=lambda place: -place.documents)
     if not ordered:
         return without_numbers(name, heading, "There is no category to place yet.", COLUMNS)
@@ -158,7 +158,7 @@ def described(drawn: Sequence[Place], n_more: int, n_without: int) -> str:
     n_new = sum(not place.known for place in drawn)
     said = [
         f"{counted(n_new, 'new category', 'new categories')} and {len(drawn) - n_new} known, "
-        f"the largest is {drawn[0].name} with {counted(int(drawn[0].documents), 'document')}."
+        f"the largest is {brief(drawn[0].name)} with {counted(int(drawn[0].documents), 'document')}."
     ]
     if n_more:
         said.append(f"{n_more} smaller ones are not drawn.")

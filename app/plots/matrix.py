@@ -1,12 +1,12 @@
 """The matrix of gold labels against the categories that a job found."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 from app.plots.heat import Head, Shade, heat_table
 from app.plots.scales import counted, is_drawable, percent, written
-from app.plots.svg import Cell, Plot, document, without_numbers
+from app.plots.svg import Cell, Plot, brief, document, without_numbers
 
 COLUMNS = ["label", "category", "documents", "share of the label"]
 MOST = 40  # rows, and columns; what is beyond is summed in the last one
@@ -38,6 +38,9 @@ class Column(NamedTuple):
     name: str
 
 
+Strip = TypeVar("Strip", Row, Column)
+
+
 def plot_matrix(counts: Sequence[Count], name: str = "matrix") -> Plot:
     """Gold labels by row, categories by column; a cell is as dark as its share of the row."""
     heading = "Gold labels and the categories that were found"
@@ -51,30 +54,35 @@ def plot_matrix(counts: Sequence[Count], name: str = "matrix") -> Plot:
     totals: Counter[Row] = Counter()
     for (row, _), n in cells.items():
         totals[row] += n
-    rows = sorted(totals, key=lambda row: (row.is_new, -totals[row], row.label))
-    columns = in_order({column for _, column in cells}, rows, cells)
-    row_of, column_of = (dict(at(each)) for each in (rows, columns))
+    rows = smallest_last(sorted(totals, key=lambda row: (row.is_new, -totals[row], row.label)), totals)
+    of_column: Counter[Column] = Counter()
+    for (_, column), n in cells.items():
+        of_column[column] += n
+    columns = smallest_last(in_order(of_column, rows, cells), of_column)
+    row_of, column_of = drawn_at(rows), drawn_at(columns)
     shown: Counter[tuple[int, int]] = Counter()
     of_row: Counter[int] = Counter()
     for (row, column), n in cells.items():
         shown[row_of[row], column_of[column]] += n
         of_row[row_of[row]] += n
-    row_heads, column_heads = (
-        heads([(row.label, row.is_new) for row in rows], "labels"),
-        heads([(column.name, column.is_new) for column in columns], "categories"),
-    )
+    row_heads = heads([(row.label, row.is_new) for row in rows], "labels")
+    column_heads = heads([(column.name, column.is_new) for column in columns], "categories")
     shades = {
-        (i, j): Shade(n / of_row[i], written(n), f"{row_heads[i].name} → {column_heads[j].name}: {written(n)}, "
-                      f"{percent(n / of_row[i])} of the label")
+        (i, j): Shade(n / of_row[i], written(n), tip(row_heads[i].name, column_heads[j].name, n, n / of_row[i]))
         for (i, j), n in shown.items()
-    }  # fmt: skip
+    }
     parts, height = heat_table(row_heads, column_heads, shades, "gold label", "category")
     table: list[list[Cell]] = [
         [row.label, column.name, n, n / totals[row]]
-        for (row, column), n in sorted(cells.items(), key=lambda each: (rows.index(each[0][0]), -each[1]))
+        for (row, column), n in sorted(cells.items(), key=lambda each: (row_of[each[0][0]], each[0][0], -each[1]))
     ]
     said = described(rows, columns, sum(totals.values()))
     return Plot(document(name, heading, said, height, parts), COLUMNS, table)
+
+
+def tip(label: str, category: str, n: int, share: float) -> str:
+    """What is said of a cell under the pointer."""
+    return f"{brief(label)} → {brief(category)}: {written(n)}, {percent(share)} of the label"
 
 
 def in_order(columns: Iterable[Column], rows: Sequence[Row], cells: Counter[tuple[Row, Column]]) -> list[Column]:
@@ -93,10 +101,16 @@ def in_order(columns: Iterable[Column], rows: Sequence[Row], cells: Counter[tupl
     return sorted(columns, key=place)
 
 
-def at(ordered: Sequence[Row | Column]) -> Iterable[tuple[Row | Column, int]]:
-    """The place of each row or column; those beyond the last share its place."""
-    last = MOST - 1
-    return ((each, i if len(ordered) <= MOST else min(i, last)) for i, each in enumerate(ordered))
+def smallest_last(ordered: Sequence[Strip], totals: Mapping[Strip, int]) -> list[Strip]:
+    """The order, but for those at the end that are too many to be drawn, which are the smallest."""
+    largest = sorted(range(len(ordered)), key=lambda i: (-totals[ordered[i]], i))
+    n_kept = len(ordered) if len(ordered) <= MOST else MOST - 1
+    return [ordered[i] for i in sorted(largest[:n_kept]) + sorted(largest[n_kept:])]
+
+
+def drawn_at(ordered: Sequence[Strip]) -> dict[Strip, int]:
+    """Where each row or column is drawn; those beyond the last share its place."""
+    return {line: i if len(ordered) <= MOST else min(i, MOST - 1) for i, line in enumerate(ordered)}
 
 
 def heads(named: Sequence[tuple[str, bool]], what: str) -> list[Head]:

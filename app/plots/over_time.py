@@ -7,10 +7,12 @@ from typing import NamedTuple
 
 from app.plots.axes import Frame, gutter, horizontal_axis, legend, line_style, marked, vertical_axis
 from app.plots.scales import Scale, counted, is_drawable, percent, ticks, written
-from app.plots.svg import WIDTH, Cell, Plot, document, element, px, title, without_numbers
+from app.plots.svg import WIDTH, Cell, Plot, brief, document, element, px, title, without_numbers
+from app.plots.thinning import Points, thinned
 
 MOST = 8  # categories with a line of their own
 MOST_PERIODS = 400  # that are filled in where no document is of them
+MOST_STRETCHES = 150  # of a line, with two points each
 HEIGHT = 240
 OTHER = "p-line p-other"
 
@@ -59,7 +61,7 @@ def plot_over_time(
     parts += horizontal_axis(frame, x, labeled(every, frame.right - frame.left))
     for line, own, style in reversed(list(zip(lines, values, styles, strict=True))):  # the largest lies on top
         said = title(f"{line.name}: {counted(int(sum(line.documents)), 'document')}")
-        parts.append(element("path", said, d=path(own, x, y), class_=style))
+        parts.append(element("path", said, d=path(thinned(list(enumerate(own)), MOST_STRETCHES), x, y), class_=style))
     rows: list[list[Cell]] = [[period, *(course.documents[i] for course in whole)] for i, period in enumerate(every)]
     said = described(every, lines, totals)
     return Plot(document(name, heading, said, frame.bottom + 28, parts), columns, rows)
@@ -111,14 +113,14 @@ def labeled(periods: Sequence[str], width: float) -> list[tuple[float, str]]:
     return [(i, periods[i]) for i in range(0, len(periods), max(step, 1))]
 
 
-def path(values: Sequence[float | None], x: Scale, y: Scale) -> str:
+def path(points: Points, x: Scale, y: Scale) -> str:
     """A line through the values, broken where one is missing; a value alone becomes a dash."""
     found, before = "", None
-    for i, value in enumerate(values):
+    for (i, value), (_, after) in pairwise([*points, (0, None)]):
         if value is not None:
-            alone = before is None and (i + 1 == len(values) or values[i + 1] is None)
-            move = f"{px(x(i))} {px(y(value))}"
-            found += f"M{px(x(i) - 4)} {px(y(value))}h8" if alone else f"M{move}" if before is None else f"L{move}"
+            is_alone = before is None and after is None
+            place = f"{px(x(i))} {px(y(value))}"
+            found += f"M{px(x(i) - 4)} {px(y(value))}h8" if is_alone else f"{'M' if before is None else 'L'}{place}"
         before = value
     return found
 
@@ -132,5 +134,5 @@ def described(periods: Sequence[str], lines: Sequence[Course], totals: Sequence[
     ]
     for line in lines[:3]:
         best = max(range(len(periods)), key=lambda i: line.documents[i])
-        said.append(f"{line.name}: {written(sum(line.documents))}, most in {periods[best]}.")
+        said.append(f"{brief(line.name)}: {written(sum(line.documents))}, most in {periods[best]}.")
     return " ".join(said)

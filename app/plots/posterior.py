@@ -1,16 +1,17 @@
 """The posterior of the number of new categories: how often each number occurred among the kept draws."""
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Sequence
 from math import ceil
 
 from app.plots.axes import Frame, gutter, horizontal_axis, marked, vertical_axis
-from app.plots.scales import Scale, finite, is_drawable, percent, ticks
+from app.plots.scales import Scale, is_drawable, percent, ticks
 from app.plots.svg import WIDTH, Plot, document, element, px, text, title, width_of, without_numbers
 
 COLUMNS = ["new categories", "frequency"]
 TOP, HEIGHT = 46, 160  # of the bars' frame
 MOST_BARS = 120  # beyond, a bar stands for several numbers
+SMALLEST = 1e-9  # share of draws: nobody keeps so many
 MOST_WIDTH = 56  # of a bar: two of them shall not look like walls
 
 
@@ -23,16 +24,16 @@ def plot_posterior(
     """Frequencies of numbers, with the 90 % interval as a bracket and the answer's number marked."""
     heading = "How many new categories there are"
     shares = {n: share for n, share in sorted(frequencies) if is_drawable(share) and share >= 0}
-    if not any(shares.values()):
+    if max(shares.values(), default=0.0) < SMALLEST:
         return without_numbers(name, heading, "No draw has been kept yet.", COLUMNS)
     reach = [*shares, *(interval or ()), *([] if number is None else [number])]
     size = ceil((max(reach) - min(reach) + 1) / MOST_BARS)
     low = min(reach) // size * size
-    bars: Counter[int] = Counter()
+    bars: dict[int, float] = defaultdict(float)
     for n, share in shares.items():
-        bars[(n - low) // size * size + low] += share  # type: ignore[assignment]  # counters add shares, too
+        bars[(n - low) // size * size + low] += share
 
-    highest = max(finite(bars.values()))
+    highest = max(bars.values())
     grid = ticks(0, highest, 4)
     fine = 1 if len(grid) > 1 and grid[1] < 0.01 else 0
     marks = [(share, percent(share, fine)) for share in grid]

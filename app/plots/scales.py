@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from math import ceil, floor, isfinite, log10
 from typing import NamedTuple
 
-TOO_LARGE = 1e290  # beyond, differences would overflow
+TOO_LARGE, TOO_SMALL = 1e290, 1e-290  # beyond, differences overflow; below, they vanish
 THIN = "\N{NARROW NO-BREAK SPACE}"
 MINUS = "\N{MINUS SIGN}"
 
@@ -40,8 +40,9 @@ def whole(values: Iterable[float]) -> bool:
 def spread(values: Sequence[float], integers: bool = False) -> tuple[float, float]:
     """A range that holds the values, with room around a single one."""
     low, high = min(values), max(values)
-    if low == high:
-        room = 1.0 if integers else abs(low) * 0.05 or 1.0
+    largest = max(abs(low), abs(high))
+    if high - low <= max(largest * 1e-12, TOO_SMALL):
+        room = 1.0 if integers or largest < 20 * TOO_SMALL else largest * 0.05
         return low - room, high + room
     return low, high
 
@@ -55,7 +56,7 @@ def nice_step(width: float, n: int, integers: bool = False) -> float:
 
 
 def ticks(low: float, high: float, n: int = 5, integers: bool = False) -> list[float]:
-    """Round values within a range, about n of them."""
+    """Round values within a range, about n of them; at least one if n is 3 or more."""
     step = nice_step(high - low, n, integers)
     slack = 1e-9 * (high - low) / step
     first, last = ceil(low / step - slack), floor(high / step + slack)
@@ -63,9 +64,9 @@ def ticks(low: float, high: float, n: int = 5, integers: bool = False) -> list[f
 
 
 def written(value: float, step: float = 1.0) -> str:
-    """A number, as exact as steps between such numbers are: 12, 1234, 12 345, 0.25, 3.2e7."""
-    if value and (abs(value) >= 1e12 or step < 1e-6):
-        return f"{value:.2g}".replace("-", MINUS).replace("e+", "e")
+    """A number, as exact as steps between such numbers are: 12, 1234, 12 345, 0.25, 3.2e15."""
+    if abs(value) >= 1e12 or step < 1e-6:
+        return f"{value:.3g}".replace("-", MINUS).replace("e+", "e")
     decimals = max(0, -floor(log10(step) + 1e-9)) if step < 1 else 0
     digits = f"{abs(value):,.{decimals}f}"
     digits = digits.replace(",", THIN if abs(value) >= 10_000 else "")

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from app.plots.axes import Frame, horizontal_axis, marked
 from app.plots.scales import Scale, counted, is_drawable, ticks, written
-from app.plots.svg import WIDTH, Plot, document, element, label, px, text, title, width_of, without_numbers
+from app.plots.svg import WIDTH, Plot, brief, document, element, label, px, text, title, width_of, without_numbers
 
 COLUMNS = ["category", "known or new", "documents", "at least", "at most"]
 MOST = 40  # bars
@@ -25,9 +25,8 @@ class Size(NamedTuple):
 def plot_sizes(sizes: Sequence[Size], name: str = "sizes") -> Plot:
     """Bars of the documents of categories, new ones first, each kind by falling size."""
     heading = "Documents by category"
-    ordered = sorted(
-        (size for size in sizes if is_drawable(size.documents)), key=lambda size: (size.known, -size.documents)
-    )
+    drawable = [sound(size) for size in sizes if is_drawable(size.documents)]
+    ordered = sorted(drawable, key=lambda size: (size.known, -size.documents))
     if not ordered:
         return without_numbers(name, heading, "There is no category yet.", COLUMNS)
     drawn, rest = ordered[:MOST], ordered[MOST:]
@@ -45,6 +44,11 @@ def plot_sizes(sizes: Sequence[Size], name: str = "sizes") -> Plot:
     said = described(ordered) + (f" Not drawn: {summed(rest)}." if rest else "")
     height = frame.bottom + (64 if rest else 44)
     return Plot(document(name, heading, said, height, parts), COLUMNS, [cells(size) for size in ordered])
+
+
+def sound(size: Size) -> Size:
+    """A size, without an interval that cannot be drawn."""
+    return size if size.interval and all(map(is_drawable, size.interval)) else size._replace(interval=None)
 
 
 def key(left: float) -> list[str]:
@@ -113,6 +117,6 @@ def described(sizes: Sequence[Size]) -> str:
             documents = counted_documents(sum(size.documents for size in own))
             categories = counted(len(own), f"{kind} category", f"{kind} categories")
             said.append(
-                f"{categories} with {documents}; the largest is {own[0].name} with {written(own[0].documents)}."
+                f"{categories} with {documents}; the largest is {brief(own[0].name)} with {written(own[0].documents)}."
             )
     return " ".join(said)

@@ -10,10 +10,12 @@ WIDTH = 640  # of a plot; the page scales it, and lets it scroll where the scree
 CHARACTER = 7.5  # width of a letter at 12 px, rather too wide than clipped
 NARROW = frozenset("iljftrI.,:;'|!()[] \N{NARROW NO-BREAK SPACE}")
 WIDE = frozenset("mwMW@%\N{HORIZONTAL ELLIPSIS}\N{EM DASH}")
-LONGEST = 200  # characters of a name that a tooltip shows
+LONGEST = 300  # characters that a tooltip shows
+BRIEF = 80  # characters of a name within a sentence
 
 # What XML 1.0 forbids, even escaped, and what would turn the direction of the text that follows.
 FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+SPACES = re.compile("[^\\S\xa0\u2007\u202f]+")  # but for those that keep a number together
 
 Cell = str | int | float | None
 
@@ -46,7 +48,12 @@ def px(value: float) -> str:
 
 def cleaned(text: str) -> str:
     """A text on one line, without characters that XML forbids."""
-    return " ".join(FORBIDDEN.sub("", text).split())
+    return SPACES.sub(" ", FORBIDDEN.sub("", text)).strip(" ")
+
+
+def brief(name: str) -> str:
+    """A name within a sentence."""
+    return name if len(name) <= BRIEF else f"{name[: BRIEF - 1]}…"
 
 
 def title(text: str) -> str:
@@ -108,7 +115,7 @@ def document(
         element("title", escape(cleaned(heading), quote=False), id=f"{name}-title"),
         element("desc", escape(cleaned(description), quote=False), id=f"{name}-desc"),
         *parts,
-        class_="plot",
+        class_="plot" if width == WIDTH else "plot plot-small",
         viewBox=f"0 0 {px(width)} {px(height)}",
         role="img",
         aria_labelledby=f"{name}-title {name}-desc",

@@ -1,20 +1,20 @@
 """The trace: how a number moved from sweep to sweep, one line a chain, on one axis of sweeps."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from math import ceil
 from typing import NamedTuple
 
 from app.plots.axes import Frame, gutter, horizontal_axis, legend, line_style, marked, vertical_axis
 from app.plots.scales import Scale, counted, finite, is_drawable, spread, ticks, whole, written
-from app.plots.svg import WIDTH, Cell, Plot, document, element, label, px, text, title, without_numbers
+from app.plots.svg import WIDTH, Cell, Plot, brief, document, element, label, px, title, without_numbers
+from app.plots.thinning import Points, thinned
 
 COLUMNS = ["quantity", "chain", "sweep", "value"]
-TALL, SMALL, BETWEEN = 220, 96, 34  # heights of the first panel and of the others, and the room above each
+TALL, SMALL, BETWEEN = 220, 96, 28  # heights of the first panel and of the others, and the room above each
 MOST_POINTS = 600  # of a line
 MOST_TOGETHER = 4800  # of all lines, so that the plot stays small with many of them
 LEAST_BUCKETS = 10
-STUB = 3.0  # length of a line's last step, so that a single sweep can be seen, too
+STUB = 4.0  # length of a line's last step, so that a single sweep can be seen, too
 
 
 class Line(NamedTuple):
@@ -32,83 +32,77 @@ class Quantity(NamedTuple):
     lines: Sequence[Line]
 
 
-Points = list[tuple[int, float | None]]
+class Panel(NamedTuple):
+    """A quantity as it is drawn."""
+
+    name: str
+    lines: list[tuple[int, Points]]  # chain, and its points
+    low: float
+    high: float
+    marks: list[tuple[float, str]]
+    is_thinned: bool
 
 
 def plot_trace(quantities: Sequence[Quantity], burn_in: int = 0, last_sweep: int = 0, name: str = "trace") -> Plot:
     """The quantities by sweep, the first one large; `last_sweep` leaves room for the sweeps to come."""
     drawn = [quantity for quantity in quantities if any(finite(line.values) for line in quantity.lines)]
-    heading = f"{drawn[0].name} by sweep" if drawn else "Trace"
+    heading = f"{brief(drawn[0].name)} by sweep" if drawn else "Trace"
     if not drawn:
         return without_numbers(name, heading, "No sweep has been made yet.", COLUMNS)
     n_lines = sum(len(quantity.lines) for quantity in drawn)
-    n_points = min(MOST_POINTS, MOST_TOGETHER // n_lines)
-    thinned = [[thin(line, max(n_points // 2, LEAST_BUCKETS)) for line in quantity.lines] for quantity in drawn]
+    n_buckets = max(min(MOST_POINTS, MOST_TOGETHER // n_lines) // 2, LEAST_BUCKETS)
+    panels = [panel_of(quantity, n_buckets) for quantity in drawn]
+    sweeps = [sweep for quantity in drawn for line in quantity.lines for sweep in line.sweeps]
+    first, last = min(sweeps), max(max(sweeps), last_sweep)
     chains = sorted({line.chain for quantity in drawn for line in quantity.lines})
-    seen = [sweep for quantity in drawn for line in quantity.lines for sweep in line.sweeps]
-    first, last = min(seen), max(*seen, last_sweep)
-
-    panels = [axis_of(points) for points in thinned]
-    left = max(gutter([each for _, each in marks]) for _, marks in panels)
     styles = {chain: line_style(i) for i, chain in enumerate(chains)}
-    parts, y = key(chains, list(styles.values()), burn_in, left)
+
+    left = max(gutter([mark for _, mark in panel.marks]) for panel in panels)
     x = Scale(first, max(last, first + 1), left, WIDTH - 12)
-    for i, (quantity, points, (range_, marks)) in enumerate(zip(drawn, thinned, panels, strict=True)):
-        frame = Frame(left, y + 26, WIDTH - 12, y + 26 + (SMALL if i else TALL))
-        parts.append(text(left, y + 16, quantity.name, "p-text p-strong"))
-        parts += shaded(frame, x, burn_in)
-        scale = Scale(*range_, frame.bottom - 4, frame.top + 4)
-        parts += vertical_axis(frame, scale, marks)
-        dense = (
-            " p-dense"
-            if any(len(each) < len(line.sweeps) for each, line in zip(points, quantity.lines, strict=True))
-            else ""
-        )
-        parts += [
-            element("path", title(f"{quantity.name}, chain {line.chain}"), d=d, class_=styles[line.chain] + dense)
-            for line, each in zip(quantity.lines, points, strict=True)
-            if (d := stepped(each, x, scale))
-        ]
+    parts, y = key(styles, burn_in, left)
+    for panel in panels:
+        top = y + BETWEEN
+        frame = Frame(left, top, x.end, top + (TALL if panel is panels[0] else SMALL))
+        parts += drawing(panel, frame, x, styles, burn_in)
         y = frame.bottom
-        is_last = i == len(drawn) - 1
-        sweeps = marked(ticks(first, max(last, first + 1), 6, integers=True)) if is_last else []
-        parts += horizontal_axis(frame, x, sweeps, "sweep" if is_last else "")
+    parts += horizontal_axis(frame, x, marked(ticks(first, x.high, 6, integers=True)), "sweep")
     rows: list[list[Cell]] = [
-        [quantity.name, line.chain, sweep, value]
-        for quantity, lines in zip(drawn, thinned, strict=True)
-        for line, points in zip(quantity.lines, lines, strict=True)
+        [panel.name, chain, sweep, value]
+        for panel in panels
+        for chain, points in panel.lines
         for sweep, value in points
     ]
     return Plot(document(name, heading, described(drawn, chains, burn_in, last), y + 44, parts), COLUMNS, rows)
 
 
-def thin(line: Line, n_buckets: int) -> Points:
-    """The points of a line, or of each stretch of sweeps the first with the smallest and the largest value."""
-    points = [
-        (sweep, value if is_drawable(value) else None) for sweep, value in zip(line.sweeps, line.values, strict=True)
-    ]
-    if len(points) <= 2 * n_buckets:
-        return points
-    size = ceil(len(points) / n_buckets)
-    kept: Points = []
-    for start in range(0, len(points), size):
-        bucket = [
-            (value, i) for i in range(start, min(start + size, len(points))) if (value := points[i][1]) is not None
-        ]
-        if bucket:
-            ends = {min(bucket)[1], max(bucket, key=lambda each: (each[0], -each[1]))[1]}
-            kept += [points[i] for i in sorted(ends)]
-        else:
-            kept.append(points[start])
-    return kept if kept[-1] == points[-1] else [*kept, points[-1]]
-
-
-def axis_of(lines: Sequence[Points]) -> tuple[tuple[float, float], list[tuple[float, str]]]:
-    """The range of a quantity over all its lines, and its ticks."""
-    values = finite(value for points in lines for _, value in points)
+def panel_of(quantity: Quantity, n_buckets: int) -> Panel:
+    """A quantity thinned, with the range over all its lines, and ticks."""
+    lines = [(line.chain, thinned(points_of(line), n_buckets)) for line in quantity.lines]
+    values = finite(value for _, points in lines for _, value in points)
     integers = whole(values)
     low, high = spread(values, integers)
-    return (low, high), marked(ticks(low, high, 4, integers))
+    is_thinned = any(len(line.sweeps) > len(points) for line, (_, points) in zip(quantity.lines, lines, strict=True))
+    return Panel(quantity.name, lines, low, high, marked(ticks(low, high, 4, integers)), is_thinned)
+
+
+def drawing(panel: Panel, frame: Frame, x: Scale, styles: Mapping[int, str], burn_in: int) -> list[str]:
+    """One panel: its name, the shade of the burn-in, grid lines, and the lines; thinner ones where they are dense."""
+    y = Scale(panel.low, panel.high, frame.bottom - 4, frame.top + 4)
+    dense = " p-dense" if panel.is_thinned else ""
+    lines = [
+        element("path", title(f"{panel.name}, chain {chain}"), d=d, class_=styles[chain] + dense)
+        for chain, points in panel.lines
+        if (d := stepped(points, x, y))
+    ]
+    base = element("path", d=f"M{px(frame.left)} {px(frame.bottom)}H{px(frame.right)}", class_="p-axis")
+    heading = label(frame.left, frame.top - 10, panel.name, (frame.right - frame.left) * 0.9, "p-text p-strong")
+    return [heading, *shaded(frame, x, burn_in), *vertical_axis(frame, y, panel.marks), *lines, base]
+
+
+def points_of(line: Line) -> Points:
+    """The points of a line; what cannot be drawn breaks it."""
+    values = (value if is_drawable(value) else None for value in line.values)
+    return list(zip(line.sweeps, values, strict=True))
 
 
 def stepped(points: Points, x: Scale, y: Scale) -> str:
@@ -119,7 +113,7 @@ def stepped(points: Points, x: Scale, y: Scale) -> str:
     places = [(round(x(sweep), 1), None if value is None else round(y(value), 1)) for sweep, value in points]
     path, level = "", None
     run = 0.0  # how far the line goes on at its level
-    for (here, up), (there, _) in pairwise([*places, (places[-1][0], None)]):
+    for (here, up), (there, _) in pairwise([*places, *places[-1:]]):
         if up is None:
             path += f"h{px(run)}" if run else ""
             level, run = None, 0.0
@@ -142,10 +136,10 @@ def shaded(frame: Frame, x: Scale, burn_in: int) -> list[str]:
     return [element("rect", x=frame.left, y=frame.top, width=end - frame.left, height=height, class_="p-shade")]
 
 
-def key(chains: Sequence[int], styles: Sequence[str], burn_in: int, left: float) -> tuple[list[str], float]:
+def key(styles: Mapping[int, str], burn_in: int, left: float) -> tuple[list[str], float]:
     """What the lines and the shade mean, and where the first panel may begin."""
     end = WIDTH - 140 if burn_in > 0 else WIDTH - 12
-    parts, y = legend([f"chain {chain}" for chain in chains], styles, left, end, 4)
+    parts, y = legend([f"chain {chain}" for chain in styles], list(styles.values()), left, end, 4)
     if burn_in > 0:
         said = f"burn-in: {written(burn_in)}"
         parts.append(element("rect", x=end + 16, y=5, width=14, height=14, class_="p-shade p-edge"))
@@ -161,7 +155,7 @@ def described(quantities: Sequence[Quantity], chains: Sequence[int], burn_in: in
         step = 1.0 if whole(values) else max((max(values) - min(values)) / 100, 1e-6)
         ends = [finite(line.values)[-1] for line in quantity.lines if finite(line.values)]
         said.append(
-            f"{quantity.name}: between {written(min(values), step)} and {written(max(values), step)}, "
+            f"{brief(quantity.name)}: between {written(min(values), step)} and {written(max(values), step)}, "
             f"at the end {', '.join(written(end, step) for end in ends)}."
         )
     return " ".join(said)

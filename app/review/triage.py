@@ -24,7 +24,7 @@ class Answered(NamedTuple):
     document: int
     text: int  # the first document with its text, maybe itself
     category: int
-    probability: float
+    probability: float | None  # none in the answers of a method without probabilities, which have no runner-up
     other: int | None  # the runner-up
     other_probability: float  # 0 without one
 
@@ -55,7 +55,7 @@ class Candidate(NamedTuple):
     category: int  # answered, or that of the label
     is_known: bool
     other: int | None  # what it may be instead
-    probability: float
+    probability: float | None
     other_probability: float
     documents: int  # that the decision speaks for
 
@@ -125,8 +125,9 @@ def gain(each: Candidate) -> float:
     elif each.why == "label":
         chance = LABELS * each.other_probability
     else:
-        both = each.probability + each.other_probability
-        chance = 2.0 * min(each.probability, each.other_probability) / both if both else 1.0
+        own = each.probability or 0.0
+        both = own + each.other_probability
+        chance = 2.0 * min(own, each.other_probability) / both if both else 1.0
     return chance * sqrt(each.documents)
 
 

@@ -64,6 +64,14 @@ class CategoryDetail(CategoryOut):
     similarity: SimilarityOut | None = Field(description="For cluto only.")
 
 
+class PortraitsOut(BaseModel):
+    """Categories with documents that show what they are, in the order in which they were named."""
+
+    model_config = example(categories=[{**NEW_CATEGORY, "representative": [DOCUMENT], "edge": [], "similarity": None}])
+
+    categories: list[CategoryDetail]
+
+
 class TreeNodeOut(BaseModel):
     """A node of the tree: a leaf, or what two others make together."""
 

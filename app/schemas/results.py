@@ -299,6 +299,7 @@ class CategoriesOut(BaseModel):
         diagnostics=DIAGNOSTICS,
         calibration=CALIBRATION,
         best_chain=None,
+        unsure=141,
         numbers=None,
         map_fit=0.64,
         descriptions=[
@@ -320,6 +321,10 @@ class CategoriesOut(BaseModel):
     best_chain: int | None = Field(
         description="The chain that categories and documents come from, the one with the highest mean log joint; null "
         "for a job that pools all chains."
+    )
+    unsure: int = Field(
+        description="Unlabeled documents whose answer is unsure, with a probability below one half or without one, by "
+        "what the job computed: those that the list of documents has with `unsure=true`, but for decisions."
     )
     numbers: list[NumberOut] | None = Field(
         description="For a job that was asked for several numbers of categories: what each of them gave. "

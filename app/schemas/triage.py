@@ -18,7 +18,7 @@ class TriageItem(BaseModel):
     category: int = Field(description="The one that is answered, or that the label names.")
     name: str
     known: bool
-    probability: float = Field(description="Of that category.")
+    probability: float | None = Field(description="Of that category; null if the job's method has no probabilities.")
     runner_up: RunnerUp | None = Field(description="The second choice, or the category that the audit suggests.")
     why: Literal["unsure", "edge", "label", "representative"] = Field(
         description="`representative`: it stands for a new category. `edge`: it is at the edge of its category. "

@@ -36,7 +36,7 @@ def finished() -> Iterator[Finished]:
 
 def test_what_is_made_to_do_harm_is_shown_as_it_is_and_does_none(page: Page, finished: Finished) -> None:
     dialogs: list[Dialog] = []
-    page.on("dialog", lambda dialog: dialogs.append(dialog))  # noqa: PLW0108 (Playwright takes no builtin)
+    page.on("dialog", lambda dialog: dialogs.append(dialog))  # Playwright takes no builtin
     page.goto(f"/jobs/{finished.job}/documents?show={EVIL}")
     expect(page.locator("table.documents .key")).to_have_text(KEYS)
     expect(page.locator("table.documents")).to_contain_text(f"text of {EVIL}")

@@ -137,8 +137,9 @@ def test_categories_are_renamed_and_promoted_and_the_job_is_continued(page: Page
     page.wait_for_url(lambda address: "/review" not in address)
     jobs = finished.service.get("/v1/jobs")["jobs"]
     (continued,) = [each for each in jobs if each["continues"] == finished.job]
-    assert (continued["name"], continued["settings"]["sweeps"]) == ("second round", 50)
-    assert continued["id"] in page.url
+    told = finished.service.get(f"/v1/jobs/{continued['id']}")
+    assert (told["name"], told["settings"]["sweeps"]) == ("second round", 50)
+    assert page.url.endswith(f"/jobs/{continued['id']}")
 
 
 def ids_and_names(finished: Finished) -> list[dict[str, Any]]:

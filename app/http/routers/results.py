@@ -4,13 +4,14 @@ from typing import Annotated, TypeVar
 
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, Field, TypeAdapter
-from sqlalchemy import select, tuple_
+from sqlalchemy import func, select, tuple_
 from sqlalchemy.orm import Session
 
 from app.core import lifecycle
+from app.core.certainty import UNSURE
 from app.core.decisions import n_decisions
 from app.core.errors import JobNotFound, MalformedRequest, ResultsNotReady
-from app.core.tables import Draw, Job, Summary
+from app.core.tables import MAX_SWEEPS, Answer, Draw, Job, Summary
 from app.http.category_answers import category_out
 from app.http.dependencies import JobId, Readers, problems
 from app.http.long_answers import written
@@ -54,6 +55,7 @@ def get_trace(
     readers: Readers,
     chain: Annotated[Number | None, Query(description="Only this chain.")] = None,
     after: Annotated[Number | None, Query(description="Only draws after this sweep.")] = None,
+    every: Annotated[int, Query(ge=1, le=MAX_SWEEPS, description="Only sweeps whose number is a multiple of it.")] = 1,
     cursor: Cursor = None,
     limit: Annotated[int, Query(ge=1, le=MAX_TRACE_PAGE, description="Maximum number of rows per page.")] = TRACE_PAGE,
 ) -> Response:
@@ -65,6 +67,8 @@ def get_trace(
         query = query.where(Draw.chain == chain)
     if after is not None:
         query = query.where(Draw.sweep > after)
+    if every > 1:
+        query = query.where(Draw.sweep % every == 0)
     if last is not None:
         query = query.where(tuple_(Draw.chain, Draw.sweep) > last)
     with readers.begin() as session:
@@ -92,6 +96,7 @@ def get_categories(job_id: JobId, readers: Readers, showing: Showing) -> Respons
         stored = session.get_one(Summary, (job_id, job.edition))
         shown = showing.show(session, job, counted=True)
         tag = tag_of(job, n_decisions(session, job_id))
+        n_unsure = count_unsure(session, job)
     diagnostics = told(DiagnosticsOut, stored, "diagnostics")
     n_new = posterior(stored.data["n_new"])
     n_known, found = numbers(shown, n_new)
@@ -106,6 +111,7 @@ def get_categories(job_id: JobId, readers: Readers, showing: Showing) -> Respons
             diagnostics=diagnostics,
             calibration=told(CalibrationOut, stored, "calibration"),
             best_chain=stored.best_chain,
+            unsure=n_unsure,
             numbers=stored.data.get("numbers"),
             map_fit=stored.data.get("map_fit"),
             descriptions=description_fits(stored, shown),
@@ -114,6 +120,13 @@ def get_categories(job_id: JobId, readers: Readers, showing: Showing) -> Respons
     )
     response.headers["ETag"] = tag
     return response
+
+
+def count_unsure(session: Session, job: Job) -> int:
+    """How many documents have an answer that is unsure; two counts, each of a range of an index."""
+    unsure = (Answer.probability < UNSURE, Answer.probability.is_(None))
+    count = select(func.count()).where(Answer.job_id == job.id, Answer.edition == job.edition)
+    return sum(session.scalars(count.where(condition)).one() for condition in unsure)
 
 
 def numbers(shown: Shown, n_new: PosteriorOut) -> tuple[int, NewCategoriesOut]:

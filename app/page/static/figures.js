@@ -5,8 +5,8 @@ const SCALE = 2; // pixels of a PNG for one of the drawing
 export async function saveFigure(figure, kind) {
   const name = figure.dataset.figure;
   if (kind === "csv") return save(new Blob([csvOf(figure)], { type: "text/csv" }), `${name}.csv`);
-  const canvas = figure.querySelector("canvas");
-  if (canvas && kind === "png") return canvas.toBlob((blob) => save(blob, `${name}.png`));
+  const canvases = [...figure.querySelectorAll("canvas")];
+  if (canvases.length && kind === "png") return stacked(canvases).toBlob((blob) => save(blob, `${name}.png`));
   const drawing = drawn(figure.querySelector(".plot-drawing svg"));
   if (kind === "svg") return save(new Blob([drawing], { type: "image/svg+xml" }), `${name}.svg`);
   return save(await painted(drawing), `${name}.png`);
@@ -32,6 +32,18 @@ function drawn(svg) {
   ground.setAttribute("fill", window.getComputedStyle(svg.closest("figure")).backgroundColor);
   copy.prepend(ground);
   return new XMLSerializer().serializeToString(copy);
+}
+
+// Several drawings below each other as one.
+function stacked(canvases) {
+  const all = document.createElement("canvas");
+  all.width = Math.max(...canvases.map((each) => each.width));
+  all.height = canvases.reduce((height, each) => height + each.height, 0);
+  canvases.reduce((y, each) => {
+    all.getContext("2d").drawImage(each, 0, y);
+    return y + each.height;
+  }, 0);
+  return all;
 }
 
 async function painted(drawing) {

@@ -3,7 +3,8 @@ import { ask, base, say, show } from "./api.js";
 import { saveFigure } from "./figures.js";
 
 // <form data-api="POST /v1/jobs/ID/extend" data-then="/jobs/{id}" data-confirm="Really?">
-// Fields become JSON by their names, `calibrated.power` within `calibrated`; data-type says number, boolean or list.
+// Fields become JSON by their names, `calibrated.power` within `calibrated`; data-type says number, boolean, list (by
+// commas) or lines. A blank field says nothing, or what its data-blank says, in JSON.
 // data-then: "reload" (by default), or an address below the service, with members of the answer in braces.
 document.addEventListener("submit", async (event) => {
   const form = event.target;
@@ -29,7 +30,7 @@ document.addEventListener("submit", async (event) => {
   }
 });
 
-// The JSON that the fields of a form say; blank ones say nothing.
+// The JSON that the fields of a form say.
 export function bodyOf(form, submitter) {
   const body = form.dataset.json ? JSON.parse(form.dataset.json) : {};
   const fields = [...form.elements].filter((field) => field.name && !field.disabled && field !== submitter);
@@ -49,10 +50,11 @@ export function bodyOf(form, submitter) {
 function valueOf(field) {
   if (field.type === "checkbox") return field.checked || (field.dataset.type === "boolean" ? false : undefined);
   const text = field.value.trim();
-  if (!text) return undefined;
+  if (!text) return field.dataset.blank === undefined ? undefined : JSON.parse(field.dataset.blank);
   if (field.dataset.type === "number") return Number(text);
   if (field.dataset.type === "boolean") return text === "true";
-  if (field.dataset.type === "list") return text.split(",").map((each) => each.trim()).filter(Boolean);
+  const separator = { list: ",", lines: "\n" }[field.dataset.type];
+  if (separator) return text.split(separator).map((each) => each.trim()).filter(Boolean);
   return text;
 }
 
@@ -97,6 +99,8 @@ async function refresh() {
 
 function replace(old, fresh) {
   if (!fresh) return window.location.reload(); // The view has become another one, such as a result.
+  const [before, after] = [old, fresh].map((each) => each.querySelectorAll("details"));
+  before.forEach((each, i) => after[i]?.toggleAttribute("open", each.open)); // What was opened stays open.
   if (old.outerHTML === fresh.outerHTML || old.contains(document.activeElement)) return undefined;
   return old.replaceWith(document.adoptNode(fresh));
 }

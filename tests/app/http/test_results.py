@@ -45,6 +45,12 @@ def test_the_trace_of_one_chain_goes_on_after_a_sweep(client: TestClient, job: s
     assert [(draw["chain"], draw["sweep"]) for draw in draws] == [(1, 4), (1, 5)]
 
 
+def test_the_trace_has_every_second_sweep_alone_where_that_is_asked_for(client: TestClient, job: str) -> None:
+    draws = pages(client, f"{job}/trace", "draws", limit=1, every=2)
+    assert [(draw["chain"], draw["sweep"]) for draw in draws] == [(0, 2), (0, 4), (1, 2), (1, 4)]
+    assert pages(client, f"{job}/trace", "draws", limit=1, every=2, chain=1, after=2) == draws[3:]
+
+
 def test_the_trace_is_readable_while_the_job_runs_and_results_are_not(client: TestClient, database: Database) -> None:
     job_id, _ = submit(database)
     add_draws(database, job_id, chains=1, sweeps=2)
@@ -72,6 +78,7 @@ def test_the_answer_begins_with_one_number_of_new_categories_in_a_sentence(clien
         "diagnostics",
         "calibration",
         "best_chain",
+        "unsure",
         "numbers",
         "map_fit",
         "descriptions",
@@ -241,6 +248,7 @@ OUT_OF_RANGE: list[tuple[str, dict[str, Any]]] = [
     ("documents", {"known": "perhaps"}),
     ("trace", {"chain": str(10**30)}),
     ("trace", {"after": "-1"}),
+    ("trace", {"every": "0"}),
 ]
 
 
@@ -250,3 +258,20 @@ def test_parameters_out_of_range_are_a_422_that_says_where(client: TestClient, j
         assert answer.status_code == 422, parameters
         [name] = parameters
         assert all(error["where"].startswith(f"query.{name}") for error in answer.json()["errors"])
+
+
+def test_as_many_answers_are_unsure_as_the_list_has_unsure_documents(client: TestClient, job: str) -> None:
+    unsure = client.get(f"{job}/documents", params={"unsure": True}).json()["documents"]
+    assert client.get(f"{job}/categories").json()["unsure"] == len(unsure) == 1, "one document has no category"
+
+
+def test_several_categories_are_read_at_once_in_the_order_in_which_they_are_named(client: TestClient, job: str) -> None:
+    found = client.get(f"{job}/portraits", params={"category": ["1", "0"]})
+    assert found.status_code == 200
+    assert found.json()["categories"] == [client.get(f"{job}/categories/{index}").json() for index in (1, 0)]
+    decided = client.get(f"{job}/portraits", params={"category": ["1"], "decisions": False}).json()
+    assert [each["category"] for each in decided["categories"]] == [1]
+    missing = client.get(f"{job}/portraits", params={"category": ["0", "7"]})
+    assert (missing.status_code, missing.json()["type"]) == (404, "urn:newfound:problem:category-not-found")
+    for refused in ({}, {"category": ["0"] * 101}, {"category": ["0" * 21]}):
+        assert client.get(f"{job}/portraits", params=refused).status_code == 422

@@ -246,6 +246,23 @@ def test_a_job_without_portraits_and_doubts_asks_about_its_unsure_answers(
 
 
 @pytest.mark.parametrize("kind", ["sqlite"])
+def test_a_method_without_probabilities_asks_what_its_new_categories_are(
+    client: TestClient, database: Database
+) -> None:
+    job = add_job(database, [Given(f"document-{n}", category=2) for n in range(4)])
+    portrait = {"representative": ["document-1"], "edge": [], "size_interval_90": None, "nearest": None}
+    ranked = {"by_probability": [], "by_lift": []}
+    with database.sessions.begin() as session:
+        session.execute(update(Category).where(Category.category == 2).values(portrait={**portrait, **ranked}))
+    answer = client.get(f"{job.job}/triage")
+    assert answer.status_code == 200
+    [asked] = answer.json()["documents"]
+    assert (asked["key"], asked["why"], asked["probability"], asked["runner_up"]) == (
+        "document-1", "representative", None, None,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["sqlite"])
 def test_an_answer_of_another_edition_is_nobodys_question(client: TestClient, database: Database) -> None:
     made = reviewed(database)
     with database.sessions.begin() as session:

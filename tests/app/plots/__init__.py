@@ -1,0 +1,1 @@
+"""Plots: read back from their SVG, and compared with the numbers that they were given."""
