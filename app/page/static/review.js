@@ -62,13 +62,13 @@ async function undo() {
 async function advance(said) {
   close();
   await sitting.refill();
+  present();
   const n = sitting.state.decided.length;
-  if (said) say(`${said} ${n} decided.${n ? " Undo with u." : ""}`);
-  await present();
+  say(`${said} ${n} decided.${n ? " Undo with u." : ""}`);
   (sitting.current ? document.getElementById("question") : nothing.querySelector("button")).focus();
 }
 
-async function present() {
+function present() {
   const item = sitting.current;
   const n = sitting.state.decided.length;
   section.hidden = !item;
@@ -76,7 +76,7 @@ async function present() {
   for (const button of document.querySelectorAll('[data-do="undo"]')) button.disabled = !n;
   document.getElementById("nothing-said").textContent = `${n} decided in this sitting. Continue with what was decided, below.`;
   document.getElementById("progress").textContent = sitting.progress();
-  if (item) await fill(sitting.job, item, sitting.next);
+  if (item) fill(sitting.job, item, sitting.next);
 }
 
 // Forms that a key opens; Escape closes them.
@@ -107,7 +107,7 @@ const answers = {
     sitting.promoted(item.category, typed);
     close();
     say(`Promoted: ${typed} is a known category. The document is still to be decided.`);
-    await present();
+    present();
     document.getElementById("question").focus();
     refresh();
   },
@@ -189,5 +189,5 @@ keysOn.addEventListener("change", () => localStorage.setItem("newfound-keys", ke
 act(async () => {
   section.hidden = false;
   await sitting.refill();
-  await present();
+  present();
 });

@@ -10,8 +10,9 @@ const WHY = {
 const SOON = 400; // milliseconds after the last decision until lists are read again
 const readings = new Map(); // key: a promise of the element
 let soon;
+let shown; // the key of the document
 
-export async function fill(job, item, next) {
+export function fill(job, item, next) {
   document.getElementById("question").textContent = question(item);
   document.getElementById("why").textContent = reasons(item);
   const isLabel = item.why === "label";
@@ -20,10 +21,11 @@ export async function fill(job, item, next) {
   choice("accept", proposed, isLabel ? "Accept what the audit suggests: " : "Accept: ");
   choice("runner-up", other, isLabel ? "Keep the label: " : "Runner-up: ");
   document.querySelector('[data-do="promote"]').hidden = item.known;
+  shown = item.key;
   const card = document.getElementById("card");
   card.replaceChildren(beginning(item));
-  const found = await reading(job, item).catch(() => null); // the beginning of the text stays
-  if (found && document.getElementById("question").textContent === question(item)) card.replaceChildren(found.cloneNode(true));
+  // The whole text comes when it comes; nobody need wait for it to decide, and without it the beginning stays.
+  reading(job, item).then((found) => shown === item.key && card.replaceChildren(found.cloneNode(true))).catch(() => {});
   if (next) reading(job, next).catch(() => {});
 }
 
