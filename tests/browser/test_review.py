@@ -85,7 +85,7 @@ def test_a_job_is_reviewed_and_continued_by_keys_alone(page: Page, finished: Fin
     press(page, "r")
     to(third["key"])
     press(page, "x")
-    expect(page.locator("#messages")).to_contain_text("Set aside. 3 decided. Undo with u.")
+    expect(page.locator("#said")).to_contain_text("Set aside. 3 decided. Undo with u.")
     press(page, "u")
     expect_document(page, third["key"])
     press(page, "k")
@@ -98,7 +98,7 @@ def test_a_job_is_reviewed_and_continued_by_keys_alone(page: Page, finished: Fin
     press(page, "Escape", "n")
     page.keyboard.type("fusion")
     press(page, "Enter")
-    expect(page.locator("#messages")).to_contain_text("Pinned to fusion, a category of its own. 3 decided.")
+    expect(page.locator("#said")).to_contain_text("Pinned to fusion, a category of its own. 3 decided.")
     expect(page.locator("#decided li")).to_have_count(5)
     told = decisions(finished)
     assert [(each["kind"], each["documents"]) for each in told] == [
