@@ -12,6 +12,8 @@ RUN /opt/newfound/bin/pip install --no-cache-dir --require-hashes --only-binary 
 
 COPY pyproject.toml README.md LICENSE ./
 COPY app ./app
+# For the page's button that loads the sample corpus.
+COPY examples/labeled.ndjson examples/unlabeled.ndjson ./app/page/sample/
 COPY baselines ./baselines
 COPY embedding ./embedding
 COPY migrations ./migrations

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
+from typing import Any
 
 PROBLEM = "application/problem+json"
 
@@ -13,11 +14,11 @@ class ServiceError(Exception):
     status = HTTPStatus.CONFLICT
 
     def __init__(
-        self, detail: str, errors: Sequence[Mapping[str, str]] = (), members: Mapping[str, int] | None = None
+        self, detail: str, errors: Sequence[Mapping[str, str]] = (), members: Mapping[str, Any] | None = None
     ) -> None:
         """`errors` are the parts of the request that are at fault, each with `where` and `reason`.
 
-        `members` are facts that a program reads beside the detail, such as how much of an upload is stored.
+        `members` are facts that a program reads alongside the detail, such as how much of an upload is stored.
         """
         super().__init__(detail)
         self.detail = detail

@@ -5,7 +5,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import BigInteger, ColumnElement, Select, Text, and_, case, cast, func, literal, null, select, union_all
+from sqlalchemy import (
+    CTE,
+    BigInteger,
+    ColumnElement,
+    Select,
+    Text,
+    and_,
+    case,
+    cast,
+    func,
+    literal,
+    null,
+    select,
+    union_all,
+)
 from sqlalchemy.orm import Session
 
 from app.core.errors import MalformedRequest
@@ -33,24 +47,25 @@ class Cell(NamedTuple):
 
 
 def count_groups(
-    session: Session, job: Job, shown: Shown, by: str, period: Period, *, labeled: bool
-) -> list[GroupOut]:  # fmt: skip
+    session: Session, job: Job, shown: Shown, by: str, period: Period, *, labeled: bool, largest: int | None = None
+) -> list[GroupOut]:
     """The categories of a job's documents by a field, or by the period in it. Raises MalformedRequest.
 
     Labeled documents, if they count, are of the category that their label names.
     """
-    text = field_text(by)
+    texts = documents(job, shown, field_text(by), labeled=labeled)
     if period == "none":
-        cells = value_cells(session, documents(job, shown, func.substr(text, 1, MAX_VALUE), labeled=labeled))
+        cells = value_cells(session, counted(texts, func.substr(texts.c.value, 1, MAX_VALUE)))
         is_found = any(cell.kind == "value" for cell in cells)
     else:
-        cells = period_cells(session, documents(job, shown, shortened_date(text), labeled=labeled), period)
+        cells = period_cells(session, counted(texts, shortened_date(texts.c.value)), period)
         is_found = any(cell.kind != "missing" for cell in cells)
     if not is_found:
         raise MalformedRequest(no_such_field(session, job, by))
     if period != "none":
         check_periods(cells, by, period)
-    return groups(cells, {category.category: category for category in shown.categories}, by_size=period == "none")
+    categories = {category.category: category for category in shown.categories}
+    return groups(cells, categories, by_size=period == "none", largest=largest)
 
 
 def shortened_date(text: ColumnElement[str]) -> ColumnElement[str]:
@@ -65,8 +80,8 @@ def shortened_date(text: ColumnElement[str]) -> ColumnElement[str]:
     )
 
 
-def documents(job: Job, shown: Shown, value: ColumnElement[str], *, labeled: bool) -> Select[Any]:
-    """How many documents have each value and category.
+def documents(job: Job, shown: Shown, value: ColumnElement[str], *, labeled: bool) -> CTE:
+    """The value and category of each document; made once, for reading a value out of JSON is most of the work.
 
     A label names a category as the corpus has it: that counts in what has all documents of that one now.
     """
@@ -91,9 +106,15 @@ def documents(job: Job, shown: Shown, value: ColumnElement[str], *, labeled: boo
             .where(Document.corpus_id == job.corpus_id, is_part_of(job.corpus_version))
         )
         rows = union_all(rows, of_labeled)
-    found = rows.subquery()
-    counted = func.count().label("documents")
-    return select(found.c.value, found.c.category, counted).group_by(found.c.value, found.c.category)
+    found: CTE = rows.cte("values_of_documents").prefix_with("MATERIALIZED")
+    return found
+
+
+def counted(documents: CTE, value: ColumnElement[str]) -> Select[Any]:
+    """How many documents have each value and category."""
+    category = documents.c.category
+    n_documents = func.count().label("documents")
+    return select(value.label("value"), category, n_documents).group_by(value, category)
 
 
 def value_cells(session: Session, counts: Select[Any]) -> list[Cell]:
@@ -153,8 +174,13 @@ def no_such_field(session: Session, job: Job, by: str) -> str:
     return f"no document has a field {by[:100]!r}: {there}"
 
 
-def groups(cells: Iterable[Cell], categories: Mapping[int, Category], *, by_size: bool) -> list[GroupOut]:
-    """The groups that cells are of: values by falling size or in their order, and then what is no value."""
+def groups(
+    cells: Iterable[Cell], categories: Mapping[int, Category], *, by_size: bool, largest: int | None
+) -> list[GroupOut]:
+    """The groups that cells are of: values by falling size or in their order, and then what is no value.
+
+    Only the `largest` categories are listed, if it is not None; sizes are of all.
+    """
     held: dict[tuple[str, str | None], Counter[int | None]] = defaultdict(Counter)
     for cell in cells:
         held[cell.kind, cell.value][cell.category] += cell.documents
@@ -164,30 +190,35 @@ def groups(cells: Iterable[Cell], categories: Mapping[int, Category], *, by_size
         order = ("value", "other", "missing", "unreadable").index(kind)
         return order, -counts.total() if by_size else 0, value or ""
 
-    return [group(kind, value, counts, categories) for (kind, value), counts in sorted(held.items(), key=place)]
+    of_all = sum(held.values(), Counter())
+    sizes = sorted((-n, index) for index, n in of_all.items() if index is not None)
+    listed = {index: categories[index] for _, index in sizes[:largest]}
+    n_known = {key: sum(n for k, n in counts.items() if is_known(k, categories)) for key, counts in held.items()}
+    return [group(*key, counts, listed, n_known[key]) for key, counts in sorted(held.items(), key=place)]
 
 
-def group(kind: Any, value: str | None, counts: Counter[int | None], categories: Mapping[int, Category]) -> GroupOut:
+def is_known(category: int | None, categories: Mapping[int, Category]) -> bool:
+    """Whether a category is a known one."""
+    return category is not None and categories[category].known
+
+
+def group(
+    kind: Any, value: str | None, counts: Counter[int | None], listed: Mapping[int, Category], n_known: int
+) -> GroupOut:  # fmt: skip
     """A group as HTTP reports it."""
-    n_without = counts[None]
-    n_with = counts.total() - n_without
-    shown = [
-        GroupCategory(
-            category=index,
-            name=categories[index].name,
-            known=categories[index].known,
-            documents=n,
-            share=n / n_with,
-        )
-        for index, n in sorted((index, n) for index, n in counts.items() if index is not None)
-    ]
-    n_known = sum(each.documents for each in shown if each.known)
+    n_with = counts.total() - counts[None]
     return GroupOut(
         kind=kind,
         value=value,
-        documents=n_with + n_without,
+        documents=counts.total(),
         known=n_known,
         new=n_with - n_known,
-        without_category=n_without,
-        categories=shown,
+        without_category=counts[None],
+        categories=[
+            GroupCategory.model_construct(  # tens of thousands of them take longer to check than to count
+                category=index, name=row.name, known=row.known, documents=counts[index], share=counts[index] / n_with
+            )
+            for index, row in sorted(listed.items())
+            if counts[index]
+        ],
     )

@@ -56,7 +56,7 @@ def problem(
     detail: str,
     instance: str,
     errors: Sequence[Mapping[str, str]] = (),
-    members: Mapping[str, int] | None = None,
+    members: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The body of a problem; `members` are its own, beside those of all problems."""
     body = {"type": type_, "title": title, "status": int(status), "detail": detail, "instance": instance}

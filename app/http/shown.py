@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import Depends, Query
 from pydantic import Field
 from sqlalchemy import select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, defer
 
 from app.core.tables import Category, Job
 from app.review.cuts import find_cut
@@ -33,12 +33,18 @@ class Wanted:
     ) -> None:
         self.n_new, self.decisions = categories, decisions
 
-    def show(self, session: Session, job: Job, *, counted: bool = False) -> Shown:
-        """The answer as it is wanted; its categories with their sizes, if these are needed. Raises MalformedRequest."""
+    def show(self, session: Session, job: Job, *, counted: bool = False, portrayed: bool = False) -> Shown:
+        """The answer as it is wanted; its categories with their sizes, and their portraits, if these are needed.
+
+        Portraits and topics are longer than all else about a category, so without `portrayed` they are not read.
+        Raises MalformedRequest.
+        """
+        later = () if portrayed else (defer(Category.portrait, raiseload=True), defer(Category.topics, raiseload=True))
         own = session.scalars(
             select(Category)
             .where(Category.job_id == job.id, Category.edition == job.edition)
             .order_by(Category.category)
+            .options(*later)
         ).all()
         if self.n_new is not None:
             return find_cut(session, job, self.n_new, own)

@@ -11,7 +11,7 @@ from app.core.errors import MalformedRequest, NoSourceField
 from app.core.sources import MAX_SOURCES, MAX_VALUE, SOURCE_FIELD
 from app.core.tables import IS_CURRENT, Category, Document, Job
 from app.http.document_filters import field_text
-from app.http.grouping import MAX_VALUES, Cell, documents, no_such_field, value_cells
+from app.http.grouping import MAX_VALUES, Cell, counted, documents, no_such_field, value_cells
 from app.review.shown import Shown
 from app.schemas.sources import CategorySources, SourceCount, SourcesOut
 
@@ -45,9 +45,9 @@ def check_source_field(session: Session, corpus_id: str, name: str) -> None:
 
 def source_table(session: Session, job: Job, shown: Shown, name: str) -> SourcesOut:
     """The sources of a job's categories. Raises MalformedRequest if no document has the field, or too many values."""
-    value = func.substr(field_text(name), 1, MAX_VALUE)
+    of_each = [documents(job, shown, field_text(name), labeled=labeled) for labeled in (False, True)]
     answered, both = (
-        counts(cells_of(session, documents(job, shown, value, labeled=labeled), name)) for labeled in (False, True)
+        counts(cells_of(session, counted(texts, func.substr(texts.c.value, 1, MAX_VALUE)), name)) for texts in of_each
     )
     if not any(source is not None for source, _ in both):
         raise MalformedRequest(no_such_field(session, job, name))

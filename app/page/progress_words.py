@@ -77,16 +77,16 @@ def sentence_of(run: Run) -> str:
     return "Done."
 
 
-def announcement_of(run: Run) -> str:
+def announcement_of(run: Run, what: str = "job") -> str:
     """The same without numbers: what a screen reader says only when it changes."""
     match run["status"]:
         case "queued":
-            return "The job is waiting for a worker."
+            return f"The {what} is waiting for a worker."
         case "running":
-            return f"The job is {doing_of(run['progress'])}."
-    return (
-        f"The job has {run['status']}." if run["status"] in ("failed", "succeeded") else f"The job is {run['status']}."
-    )
+            return f"The {what} is {doing_of(run['progress'])}."
+        case "failed" | "succeeded" as ended:
+            return f"The {what} has {ended}."
+    return f"The {what} is {run['status']}."
 
 
 def doing_of(progress: Mapping[str, Any]) -> str:

@@ -8,9 +8,11 @@ from app.page.views import (
     category_map,
     chains,
     comparisons,
+    corpora,
     document,
     documents,
     home,
+    job_form,
     over_time,
     result,
     review,
@@ -22,5 +24,5 @@ router = APIRouter(include_in_schema=False)
 router.add_api_route("/static/{digest}/{name:path}", asset)
 router.add_api_route("/sample/{name}", sample)
 of_answers = (result, category, tree, category_map, over_time, scores, documents, document, review)
-for view in (home, chains, comparisons, *of_answers):
+for view in (home, corpora, job_form, chains, comparisons, *of_answers):
     router.include_router(view.router)

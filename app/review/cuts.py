@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, and_, case, false, or_, select
+from sqlalchemy import ColumnElement, and_, case, false, inspect, or_, select
 from sqlalchemy.orm import Session
 
 from app.core.category_names import with_words
@@ -231,8 +231,8 @@ def joined_name(categories: Sequence[Category]) -> str:
 
 
 def copy_of(category: Category, index: int) -> Category:
-    """A category of the answer under its index in a cut; the row itself must not change."""
-    columns = [column.key for column in Category.__table__.columns]
+    """A category of the answer under its index in a cut, with what was read of it; the row itself must not change."""
+    columns = {column.key for column in Category.__table__.columns} - inspect(category).unloaded
     return Category(**{**{name: getattr(category, name) for name in columns}, "category": index})
 
 

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from sqlalchemy import ColumnElement, bindparam, case, false, not_, or_, select
+from sqlalchemy import ColumnElement, bindparam, case, false, not_, null, or_, select
 from sqlalchemy.orm import Session
 
-from app.core.decisions import SET_ASIDE, decided_documents, decisions_of, in_force
+from app.core.decisions import SET_ASIDE, DecisionKind, decided_documents, decisions_of, in_force
 from app.core.tables import Answer, Category, DecidedDocument, Job
-from app.review.cuts import read_tree
+from app.review.cuts import Tree, read_tree
 from app.review.outcome import Idle, Outcome, Place, id_of
 from app.review.shown import Conditions, Said
 
@@ -104,17 +104,24 @@ class Decided(Outcome):
         for document_id in self.counting_documents:
             shown = self.said_of(self.moved[document_id])
             said[None if shown is None else shown.category].append(document_id)
+        # What decisions have left as it is goes without a condition: hundreds would be tried for each document.
         found: list[tuple[ColumnElement[bool], Any]] = [(is_one_of(ids), index) for index, ids in said.items()]
-        homes = {category: self.home(category) for category in self.places_of}
         for category, places in self.places_of.items():
-            found += [(place.condition(), row.category) for place, row in places if row is not None]
+            changed = [(place, row) for place, row in places if row is not None and not is_as_answered(place, row)]
+            found += [(place.condition(), row.category) for place, row in changed]
             gone = [place.condition() for place, row in places if row is None]
             if gone:
-                second = [(Answer.runner_up == other, row.category) for other, row in homes.items() if row is not None]
-                found.append((or_(*gone), case(*second, else_=None) if second else None))
-            if len(places) > 1 and (home := homes[category]) is not None:
+                found.append((or_(*gone), self.second_column()))
+            if len(places) > 1 and (home := self.home(category)) is not None:
                 found.append((Answer.category == category, home.category))  # documents that are in no leaf
-        return case(*found, else_=None)
+        return case(*found, else_=Answer.category) if found else Answer.category.expression
+
+    def second_column(self) -> ColumnElement[int | None]:
+        """The index of what has the documents of a document's runner-up now, in SQL."""
+        homes = {category: self.home(category) for category in self.places_of}
+        moved = {own: row for own, row in homes.items() if row is None or row.category != own}
+        whens = [(Answer.runner_up == own, null() if row is None else row.category) for own, row in moved.items()]
+        return case(*whens, else_=Answer.runner_up)
 
     def among(self, wanted: set[int | None] | None) -> tuple[Conditions, Conditions]:
         """An index finds the documents of a category that is a part of one of the answer's, if no document is moved."""
@@ -145,6 +152,11 @@ class Decided(Outcome):
         return [category for category, row in rows.items() if row is not None and row.known]
 
 
+def is_as_answered(place: Place, row: Category) -> bool:
+    """Whether a place is a whole category of the answer that is still there."""
+    return place.leaves is None and row.category == place.category
+
+
 def is_one_of(document_ids: Sequence[int]) -> ColumnElement[bool]:
     """The condition that an answer is for one of some documents, however many: their ids stand in the statement."""
     if not document_ids:
@@ -168,4 +180,7 @@ def read_decided(session: Session, job: Job, own: Sequence[Category]) -> Decided
     decisions = in_force(decisions_of(session, job.id))
     if not decisions:
         return None
-    return Decided(own, read_tree(session, job), decisions, decided_documents(session, job.id))
+    # Only a split looks into the tree, whose hundreds of nodes take longer to read than most answers.
+    has_split = any(decision.kind == DecisionKind.SPLIT for decision in decisions)
+    tree = read_tree(session, job) if has_split else Tree([])
+    return Decided(own, tree, decisions, decided_documents(session, job.id))

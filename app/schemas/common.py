@@ -76,6 +76,13 @@ class Problem(BaseModel):
     errors: list[Fault] = []
     accepted: int | None = Field(default=None, description="Of an upload that broke off: documents that are stored.")
     rejected: int | None = Field(default=None, description="Of an upload that broke off: lines that were rejected.")
+    columns: list[str] | None = Field(
+        default=None, description="Of a file whose columns are unclear: their names, at most 1,000."
+    )
+    sheets: list[str] | None = Field(default=None, description="Of a workbook that has no sheet of that name.")
+    suggested: dict[str, Any] | None = Field(
+        default=None, description="What was probably meant: parameters of the upload, such as `label` or `charset`."
+    )
 
 
 class CorpusIn(RequestBody):

@@ -34,7 +34,10 @@ class GroupOut(BaseModel):
     known: int = Field(description="Of these, documents of known categories.")
     new: int = Field(description="Of these, documents of new categories.")
     without_category: int = Field(description="Of these, documents that have none, since no word was left.")
-    categories: list[GroupCategory] = Field(description="Those that the group has, in index order.")
+    categories: list[GroupCategory] = Field(
+        description="Those that the group has, in index order; with `largest` those of the most documents in all "
+        "groups together, while everything else about a group is of all its documents."
+    )
 
 
 class GroupsOut(BaseModel):

@@ -25,12 +25,16 @@ MAX_LISTS = 10  # languages whose stop words are named together
 SHARES = ("min_document_frequency", "max_document_frequency")  # 1.0 is all documents, 1 is one of them
 
 
-def stop_word_lists(given: Any) -> str | tuple[str, ...]:
-    """The name, or the names of languages, if there are such lists of stop words. Raises ValueError."""
+def stop_word_lists(given: Any) -> str | list[str]:
+    """The name, or the names of languages, if there are such lists of stop words. Raises ValueError.
+
+    Several are a list, as in JSON: the settings of a job are read again as they are stored.
+    """
     is_list = isinstance(given, list) and len(given) <= MAX_LISTS and all(isinstance(name, str) for name in given)
     if not (isinstance(given, str) or is_list):
         raise ValueError(f"this is neither a string nor a list of up to {MAX_LISTS} languages")
-    return TextOptions(stop_words=tuple(given) if is_list else given).stop_words
+    found = TextOptions(stop_words=tuple(given) if is_list else given).stop_words
+    return found if isinstance(found, str) else list(found)
 
 
 def frequency(given: Any) -> int | float:
@@ -73,7 +77,7 @@ FREQUENCY = {
 }
 StopWord = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(storable)]
 StopWords = Annotated[
-    str | tuple[str, ...],
+    str | list[str],
     PlainValidator(stop_word_lists),
     WithJsonSchema(
         {
@@ -103,7 +107,7 @@ class TextIn(RequestBody):
     """How texts become words."""
 
     stop_words: StopWords = Field(
-        default=TEXT.stop_words,
+        default=stop_word_lists(TEXT.stop_words),
         description="Words without meaning of their own, left out: those of a language or of several, `none`, or "
         "`auto`: those of the corpus' language, unless texts would keep fewer than ten words on average.",
     )

@@ -57,7 +57,8 @@ def source_of(file: BinaryIO, declared: str | None, member: str = "") -> Source:
         found = "utf-16-le" if beginning[1::2].count(0) > beginning[::2].count(0) else "utf-16-be"
         raise MalformedRequest(
             f"{where}the file is not UTF-8: every other byte is zero; it looks like {found}: "
-            f"upload it with charset={found}"
+            f"upload it with charset={found}",
+            members={"suggested": {"charset": found}},
         )
     if codec is not None and mark is not None and not is_marked(codec, mark):
         raise MalformedRequest(
@@ -119,20 +120,21 @@ def check(source: Source, declared: str | None, where: str) -> None:
         except UnicodeDecodeError as error:
             # A decoder puts what was left of the last piece before this one.
             offset = at + len(data) - len(error.object) + error.start
-            raise MalformedRequest(refusal(source, offset, declared, where)) from error
+            raise refusal(source, offset, declared, where) from error
         if not data:
             return
         at += len(data)
 
 
-def refusal(source: Source, offset: int, declared: str | None, where: str) -> str:
+def refusal(source: Source, offset: int, declared: str | None, where: str) -> MalformedRequest:
     """That a file is not in its encoding, where it is not, and what it may be in."""
     name = f"{declared}, the declared charset" if declared else f"{source.charset}"
     place = f"{where}the file is not {name}, at byte offset {offset} (line {line_of(source, offset)})"
     found = guess(source, offset)
     if found is None:
-        return f"{place}; name the charset that it is in, for example charset=windows-1252"
-    return f"{place}; it looks like {found}: upload it with charset={found}"
+        return MalformedRequest(f"{place}; name the charset that it is in, for example charset=windows-1252")
+    detail = f"{place}; it looks like {found}: upload it with charset={found}"
+    return MalformedRequest(detail, members={"suggested": {"charset": found}})
 
 
 def line_of(source: Source, offset: int) -> int:

@@ -11,6 +11,7 @@ from app.uploads.rows import shown
 from app.uploads.vector_values import could_be_vectors
 
 SHOWN = 20  # names in a refusal
+TOLD = 1_000  # names in its list for programs
 
 
 @dataclass(frozen=True)
@@ -115,12 +116,31 @@ class Table:
             return found
         return found if could_be_vectors(row.get(found) for row in self.samples) else None
 
+    def suggested(self) -> dict[str, Any]:
+        """What the columns are probably for, as the parameters of an upload say it."""
+        alike = {role: next((name for name in self.names if normal(name) == role), None) for role in (TEXT, LABEL, KEY)}
+        label = alike[LABEL] or self.likely_label()
+        text = alike[TEXT] or self.likely_text([name for name in (label, alike[KEY]) if name])
+        return {TEXT: [text] if text is not None else [], LABEL: label, KEY: alike[KEY]}
+
     def could_be_label(self, name: str) -> bool:
         """Whether a column has values that may be labels."""
         return not any(isinstance(row.get(name), list | dict) for row in self.samples)
 
 
 def choose(table: Table, options: ReadOptions, limits: ReadLimits, *, can_count: bool = False) -> Columns:
+    """The columns of a table by what they are for.
+
+    Raises MalformedRequest, which lists the columns and what they are probably for: a program can offer the choice.
+    """
+    try:
+        return chosen(table, options, limits, can_count)
+    except MalformedRequest as error:
+        error.members = {"columns": table.names[:TOLD], "suggested": table.suggested()}
+        raise
+
+
+def chosen(table: Table, options: ReadOptions, limits: ReadLimits, can_count: bool) -> Columns:
     """The columns of a table by what they are for. Raises MalformedRequest."""
     if len(table.names) > limits.max_columns:
         raise MalformedRequest(

@@ -4,10 +4,12 @@ import json
 from typing import Any
 
 import pytest
+from starlette.testclient import TestClient
 
 from app.schemas.job_settings import JobIn
 from sampler.text import TextOptions
 from tests.app.rows import CORPUS
+from tests.app.uploads.sending import lines, new_corpus, upload
 
 
 @pytest.mark.parametrize(
@@ -35,3 +37,14 @@ def test_what_a_job_stores_gives_the_options_of_its_request(given: dict[str, Any
 def test_the_settings_of_an_older_job_are_those_of_the_defaults() -> None:
     stored = {"stop_words": "auto", "extra_stop_words": [], "min_word_length": 2, "min_document_frequency": 5}
     assert TextOptions(**stored) == TextOptions()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", ["sqlite"])
+def test_a_job_may_leave_out_the_stop_words_of_several_languages(client: TestClient) -> None:
+    corpus = new_corpus(client)
+    rows = [{"text": "galaxies at high redshift und die Sterne", "label": "a" if n else None} for n in range(9)]
+    assert upload(client, corpus, lines(*({"key": str(n), **row} for n, row in enumerate(rows)))).is_success
+    body = {"corpus_id": corpus.rpartition("/")[2], "text": {"stop_words": ["en", "de"]}}
+    answer = client.post("/v1/jobs", json=body)
+    assert answer.status_code == 202, answer.text
+    assert answer.json()["settings"]["text"]["stop_words"] == ["en", "de"]

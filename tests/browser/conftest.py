@@ -11,7 +11,6 @@ are for every view.
 """
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
@@ -106,6 +105,6 @@ def page_watch(context: BrowserContext, address: str) -> Iterator[PageWatch]:
 
 
 @pytest.fixture
-def page(context: BrowserContext, page_watch: PageWatch, tmp_path: Path) -> Iterator[Page]:
+def page(context: BrowserContext, page_watch: PageWatch) -> Page:
     """A page that is watched."""
-    yield context.new_page()
+    return context.new_page()

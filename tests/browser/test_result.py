@@ -67,9 +67,22 @@ def test_a_category_is_merged_into_the_one_that_is_chosen(page: Page, finished: 
     page.goto(f"/jobs/{finished.job}/categories/{known['id']}")
     page.get_by_label("It is the same as").select_option(category["id"])
     page.get_by_role("button", name="Merge").click()
-    page.wait_for_load_state("networkidle")
+    page.wait_for_url(f"**/jobs/{finished.job}#categories")
     merged = categories(finished)
     assert len(merged) == n - 1 and category["id"] in [each["id"] for each in merged]
+    undo(finished)
+
+
+def test_a_category_that_is_none_is_dissolved_once_one_has_said_yes(page: Page, finished: Finished) -> None:
+    category = new_one(finished)
+    page.goto(f"/jobs/{finished.job}/categories/{category['id']}")
+    page.once("dialog", lambda dialog: dialog.dismiss())
+    page.get_by_role("button", name="Dissolve").click()
+    assert category["id"] in [each["id"] for each in categories(finished)], "one has thought better of it"
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Dissolve").click()
+    page.wait_for_url(f"**/jobs/{finished.job}#categories")
+    assert category["id"] not in [each["id"] for each in categories(finished)]
     undo(finished)
 
 

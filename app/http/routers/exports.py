@@ -222,7 +222,7 @@ def export_categories(
     check_asked(format, asked)
     with readers.begin() as session:
         job = find_concluded_job(session, job_id)
-        shown = showing.show(session, job, counted=True)
+        shown = showing.show(session, job, counted=True, portrayed=True)
         table = categories_table(job_id, shown.categories, shown.unchanged)
     return download(table, format, asked, settings)
 

@@ -12,6 +12,7 @@ from app.http.grouping import count_groups
 from app.http.long_answers import written
 from app.http.routers.results import find_concluded_job
 from app.http.shown import Wanted
+from app.schemas.common import MAX_INTEGER
 from app.schemas.groups import GroupsOut, Period
 
 router = APIRouter(prefix="/v1/jobs/{job_id}", tags=["results"])
@@ -41,6 +42,10 @@ def get_groups(
     labeled: Annotated[
         bool, Query(description="Count labeled documents, too, in the categories that their labels name.")
     ] = False,
+    largest: Annotated[
+        int | None,
+        Query(ge=1, le=MAX_INTEGER, description="List only so many categories, those with the most documents."),
+    ] = None,
     decisions: Annotated[bool, Query(description="With what people have decided, which `false` leaves out.")] = True,
     format: Annotated[
         Literal["json", "csv"], Query(description="`csv`: a row for each category of each group.")
@@ -57,7 +62,7 @@ def get_groups(
     with readers.begin() as session:
         job = find_concluded_job(session, job_id)
         shown = Wanted(None, decisions).show(session, job)
-        found = count_groups(session, job, shown, by, period, labeled=labeled)
+        found = count_groups(session, job, shown, by, period, labeled=labeled, largest=largest)
     told = GroupsOut(by=by, period=period, documents=sum(group.documents for group in found), groups=found)
     return Response(as_csv(told), media_type="text/csv") if format == "csv" else written(told)
 

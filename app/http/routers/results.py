@@ -94,7 +94,7 @@ def get_categories(job_id: JobId, readers: Readers, showing: Showing) -> Respons
     with readers.begin() as session:
         job = find_concluded_job(session, job_id)
         stored = session.get_one(Summary, (job_id, job.edition))
-        shown = showing.show(session, job, counted=True)
+        shown = showing.show(session, job, counted=True, portrayed=True)
         tag = tag_of(job, n_decisions(session, job_id))
         n_unsure = count_unsure(session, job)
     diagnostics = told(DiagnosticsOut, stored, "diagnostics")

@@ -41,7 +41,7 @@ def get_category(job_id: JobId, readers: Readers, showing: Showing, category: Na
     """Read a category with documents that stand for it and documents at its edge."""
     with readers.begin() as session:
         job = find_concluded_job(session, job_id)
-        shown = showing.show(session, job, counted=True)
+        shown = showing.show(session, job, counted=True, portrayed=True)
         [detail] = details_of(session, job, shown, [find_category(shown.categories, category)])
     return written(detail)
 
@@ -65,7 +65,7 @@ def get_portraits(
     """Read several categories in the order in which they are named, each with its documents, in one request."""
     with readers.begin() as session:
         job = find_concluded_job(session, job_id)
-        shown = showing.show(session, job, counted=True)
+        shown = showing.show(session, job, counted=True, portrayed=True)
         details = details_of(session, job, shown, [find_category(shown.categories, name) for name in category])
     return written(PortraitsOut(categories=details))
 

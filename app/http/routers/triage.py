@@ -47,7 +47,7 @@ def get_triage(
     """
     with readers.begin() as session:
         job = find_concluded_job(session, job_id)
-        shown = Wanted().show(session, job)
+        shown = Wanted().show(session, job, portrayed=True)
         found = triage(session, job, shown.own, skip, budget)
         tag = tag_of(job, n_decisions(session, job_id))
     named = {each.category: shown.other(each.category) for each in shown.own}

@@ -68,7 +68,7 @@ function draw(now, again = false) {
   figure.dataset.points = shown.reduce((n, trace) => n + trace.sweeps.length, 0);
   document.getElementById("trace-said").textContent = sentence(shown, facts.every);
   document.getElementById("trace-thinned").textContent =
-    facts.every > 1 ? `Drawn is every ${facts.every}th sweep; the CSV file has all.` : "";
+    facts.every > 1 ? `One sweep in ${facts.every} is drawn; the CSV file has all.` : "";
 }
 
 // The charts in words: since when each chain has had as many categories as now.
@@ -88,18 +88,24 @@ function sentence(shown, every) {
 }
 
 let before = seen();
+let every = everyOf(before); // that the traces have
 let busy = false;
+let again = false; // the page was looked at while traces were being read
 
 async function look() {
-  const now = seen();
-  announce(now);
+  announce(seen());
+  again = true;
   if (busy) return;
   busy = true;
   try {
-    if (everyOf(now) !== everyOf(before)) traces.clear();
-    before = now;
-    await follow(now);
-    draw(now);
+    while (again) {
+      again = false;
+      const now = seen();
+      if (everyOf(now) !== every) traces.clear();
+      every = everyOf(now);
+      await follow(now);
+      draw(now);
+    }
   } catch (refusal) {
     document.getElementById("trace-said").textContent = `The trace could not be read: ${refusal.message}`;
   } finally {
@@ -109,10 +115,12 @@ async function look() {
 
 // Only sentences are announced, not each number. Whoever has not moved on the page is led to the answer.
 function announce(now) {
-  if (now.says === before.says) return;
+  const then = before;
+  before = now;
+  if (now.says === then.says) return;
   const untouched = window.scrollY < 100 && [document.body, null].includes(document.activeElement);
   const answer = document.getElementById("answer");
-  if (!now.ready || !answer) {
+  if (now.status !== "succeeded" || then.status === "succeeded" || !answer) {
     document.getElementById("announcer").textContent = now.says;
     return;
   }

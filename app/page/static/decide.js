@@ -4,8 +4,9 @@
 // data-json. `documents` and `categories` are lists: each field with such a name adds one, and a text area one a line.
 // Who decides is asked for by fields named `author`, or with data-author outside of forms, and remembered by the browser.
 // With data-etag on an element around the form, what was decided in between is refused, not overwritten.
-// The event `decided` on the form has the answer; unless somebody prevents it, the view is read again.
-import { ask, say, show } from "./api.js";
+// The event `decided` on the form has the answer; unless somebody prevents it, the view is read again, or the one at
+// data-then, where the category of this view may be no more.
+import { ask, base, say, show } from "./api.js";
 import { bodyOf } from "./page.js";
 
 const LISTS = ["documents", "categories"];
@@ -25,7 +26,8 @@ document.addEventListener("submit", async (event) => {
     const answered = new CustomEvent("decided", { bubbles: true, cancelable: true, detail: told });
     if (!form.dispatchEvent(answered)) return;
     say(form.dataset.said ?? "Decided.");
-    window.location.reload();
+    if (form.dataset.then) window.location.assign(base + form.dataset.then);
+    else window.location.reload();
   } catch (refusal) {
     if (place) show(refusal, place);
     else say(refusal.message);

@@ -3,8 +3,9 @@ import { ask, base, say, show } from "./api.js";
 import { saveFigure } from "./figures.js";
 
 // <form data-api="POST /v1/jobs/ID/extend" data-then="/jobs/{id}" data-confirm="Really?">
-// Fields become JSON by their names, `calibrated.power` within `calibrated`; data-type says number, boolean, list (by
-// commas) or lines. A blank field says nothing, or what its data-blank says, in JSON.
+// Fields become JSON by their names, `calibrated.power` within `calibrated`. data-type says number, boolean,
+// name-or-number; list or numbers (by commas), one-or-list or number-or-list (a single one is no list), lines; or, of boxes
+// that make up one list, item or item-json. A blank field says nothing, or what its data-blank says, in JSON.
 // data-then: "reload" (by default), or an address below the service, with members of the answer in braces.
 document.addEventListener("submit", async (event) => {
   const form = event.target;
@@ -12,6 +13,7 @@ document.addEventListener("submit", async (event) => {
   event.preventDefault();
   if (form.classList.contains("busy")) return; // or a second click would ask twice
   if (form.dataset.confirm && !window.confirm(form.dataset.confirm)) return;
+  if (form.classList.contains("busy")) return; // a second click is no second job
   const [method, path] = form.dataset.api.split(" ");
   const place = form.querySelector(".refusal") ?? document.querySelector("main .refusal");
   if (place) place.hidden = true;
@@ -25,15 +27,19 @@ document.addEventListener("submit", async (event) => {
   } catch (refusal) {
     if (place) show(refusal, place);
     else say(refusal.message);
-  } finally {
     form.classList.remove("busy");
   }
+});
+
+// Whoever comes back to a view finds its forms ready again.
+window.addEventListener("pageshow", (event) => {
+  if (event.persisted) for (const form of document.querySelectorAll("form.busy")) form.classList.remove("busy");
 });
 
 // The JSON that the fields of a form say.
 export function bodyOf(form, submitter) {
   const body = form.dataset.json ? JSON.parse(form.dataset.json) : {};
-  const fields = [...form.elements].filter((field) => field.name && !field.disabled && field !== submitter);
+  const fields = [...form.elements].filter((field) => field.name && !field.matches(":disabled") && field !== submitter);
   if (submitter?.name) fields.push(submitter);
   for (const field of fields) {
     if (field.type === "button" || (field.type === "submit" && field !== submitter)) continue;
@@ -42,19 +48,25 @@ export function bodyOf(form, submitter) {
     if (value === undefined) continue;
     const steps = field.name.split(".");
     const inner = steps.slice(0, -1).reduce((at, step) => (at[step] ??= {}), body);
-    inner[steps.at(-1)] = value;
+    if (field.dataset.type?.startsWith("item")) (inner[steps.at(-1)] ??= []).push(value);
+    else inner[steps.at(-1)] = value;
   }
   return body;
 }
 
 function valueOf(field) {
+  if (field.dataset.type === "item") return field.checked ? field.value : undefined;
+  if (field.dataset.type === "item-json") return field.checked ? JSON.parse(field.value) : undefined;
   if (field.type === "checkbox") return field.checked || (field.dataset.type === "boolean" ? false : undefined);
   const text = field.value.trim();
   if (!text) return field.dataset.blank === undefined ? undefined : JSON.parse(field.dataset.blank);
   if (field.dataset.type === "number") return Number(text);
+  if (field.dataset.type === "name-or-number") return Number.isNaN(Number(text)) ? text : Number(text);
   if (field.dataset.type === "boolean") return text === "true";
-  const separator = { list: ",", lines: "\n" }[field.dataset.type];
-  if (separator) return text.split(separator).map((each) => each.trim()).filter(Boolean);
+  const parts = text.split(field.dataset.type === "lines" ? "\n" : ",").map((each) => each.trim()).filter(Boolean);
+  const listed = field.dataset.type?.startsWith("number") ? parts.map(Number) : parts;
+  if (["list", "numbers", "lines"].includes(field.dataset.type)) return listed;
+  if (["one-or-list", "number-or-list"].includes(field.dataset.type)) return listed.length === 1 ? listed[0] : listed;
   return text;
 }
 

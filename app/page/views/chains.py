@@ -17,7 +17,7 @@ router = page_router()
 
 MOST_ROWS = 100  # of a table of categories; the API has them all
 CHAIN_STATES = {"waiting": "not yet", "ready": "waits for a worker", "running": "sampling", "done": "done"}
-SIDES = (("extension", "extension", "Extension"), ("power_test", "power-test", "Power test"))
+SIDES = (("extension", "extension", "extension"), ("power_test", "power-test", "power test"))
 
 
 @router.get("/jobs/{job_id}/chains")
@@ -32,9 +32,12 @@ async def chains(request: Request, api: PublicApi, job_id: str) -> Response:
         model=MODELS[job["settings"]["model"]],
         watched=any(map(is_live, (job, job["extension"], job["power_test"]))),
         sentence=sentence_of(job),
-        announcement=announcement_of(job),
+        announcement=" ".join(
+            [announcement_of(job), *(announcement_of(job[name], title) for name, _, title in SIDES if job[name])]
+        ),
         steps=steps_of(job),
         sides=[side for side in (side_run(job, *names) for names in SIDES) if side],
+        sides_first=any(job[name] and job[name]["status"] != "succeeded" for name, _, _ in SIDES),
         chain_rows=chain_rows(job),
         last_sweep=max(job["settings"]["sweeps"], (job["extension"] or {}).get("sweeps") or 0),
         actions=actions_of(job),
@@ -48,10 +51,10 @@ async def chains(request: Request, api: PublicApi, job_id: str) -> Response:
     )  # fmt: skip
 
 
-async def hidden_categories(api: Api, job: Mapping[str, Any]) -> list[dict[str, Any]] | None:
-    """What the power test has found so far, what it missed first; None if there was no test."""
+async def hidden_categories(api: Api, job: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What the power test has found so far, what it missed first; nothing if there was no test."""
     if job["power_test"] is None:
-        return None
+        return []
     found = await api.get(f"/v1/jobs/{job['id']}/power-test")
     return sorted(found["categories"], key=lambda each: each["noticed"])
 

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from fastapi import Request, Response
 
+from app.core.kinds import MODELS
 from app.core.runs import LIVE, UNFINISHED
 from app.page.api import PublicApi
 from app.page.rendering import page, page_router
@@ -26,7 +27,7 @@ class Score(NamedTuple):
 
 SCORES = (
     Score("nmi", "NMI", 3, "how well categories and true labels match, from 0 to 1"),
-    Score("ari", "ARI", 3, "the share of pairs of documents that are right, 0 by chance, 1 at best"),
+    Score("ari", "ARI", 3, "how well they match pair by pair of documents, 0 by chance, 1 at best"),
     Score("mean_f1", "Mean F1", 3, "over the known categories, from 0 to 1"),
     Score("categories", "Categories", 1, "known and new, that documents were given"),
     Score("seconds", "Seconds", 1, "of work for one job"),
@@ -51,6 +52,7 @@ async def comparison(request: Request, api: PublicApi, comparison_id: str) -> Re
         comparison=found,
         corpus=corpus,
         scores=SCORES,
+        told=[i for i, row in enumerate(found["table"]) if not finds_number(row)],
         best={score.name: best_rows(found["table"], score.name, found["categories"]) for score in SCORES},
         plot=plot_methods([method_of(row) for row in found["table"]]),
         sentence=sentence_of(found),
@@ -63,12 +65,18 @@ async def comparison(request: Request, api: PublicApi, comparison_id: str) -> Re
 
 def best_rows(table: Sequence[Mapping[str, Any]], score: str, n_true: int) -> set[int]:
     """The rows with the best mean of a score, several if they are equal; none where only one method has a mean."""
-    means = {i: row[score]["mean"] for i, row in enumerate(table) if row[score]["mean"] is not None}
+    counted = [score != "categories" or finds_number(row) for row in table]
+    means = {i: row[score]["mean"] for i, row in enumerate(table) if row[score]["mean"] is not None and counted[i]}
     if len(means) < 2:
         return set()
     losses = {i: loss_of(score, mean, n_true) for i, mean in means.items()}
     least = min(losses.values())
     return {i for i, loss in losses.items() if loss == least}
+
+
+def finds_number(row: Mapping[str, Any]) -> bool:
+    """Whether a method finds the number of categories; one that is told it deserves no praise for it."""
+    return MODELS[row["model"]].finds_number
 
 
 def loss_of(score: str, mean: float, n_true: int) -> float:

@@ -22,13 +22,19 @@ def header_of(cells: Sequence[str], options: ReadOptions) -> Header:
     if options.has_header is None and not looks_like_header(cells, options):
         raise MalformedRequest(
             f"the first row names no column that is known: {quoted(cells)}; if these are the names, say which is the "
-            "text, as in text=NAME; if the file has no header, say header=false, and the columns are called 1, 2, 3"
+            "text, as in text=NAME; if the file has no header, say header=false, and the columns are called 1, 2, 3",
+            members={"columns": names_of(cells)},
         )
     if options.has_header is not False:
-        return Header([cell.strip() or f"column {n}" for n, cell in enumerate(cells, 1)], True)
+        return Header(names_of(cells), True)
     if len(cells) == 1 and not options.text:
         return Header(["text"], False)
     return Header([str(n) for n in range(1, len(cells) + 1)], False)
+
+
+def names_of(cells: Sequence[str]) -> list[str]:
+    """The columns' names, if the first row has them; one without a name is called by its number."""
+    return [cell.strip() or f"column {n}" for n, cell in enumerate(cells, 1)]
 
 
 def quoted(cells: Sequence[str]) -> str:

@@ -67,7 +67,8 @@ class SheetReading(Reading):
         if name is not None:
             if name not in names:
                 raise MalformedRequest(
-                    f"there is no sheet {shown(name)}: the workbook has {', '.join(map(shown, names[:20]))}"
+                    f"there is no sheet {shown(name)}: the workbook has {', '.join(map(shown, names[:20]))}",
+                    members={"sheets": names[:MAX_SHEETS]},
                 )
             return name
         seen = [sheet.name for sheet in workbook.sheets_metadata if sheet.visible == SheetVisibleEnum.Visible]

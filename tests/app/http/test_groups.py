@@ -112,6 +112,18 @@ def test_values_are_counted_as_in_a_recount(client: TestClient, made: Made, by: 
         assert answer["groups"][-1]["kind"] == "missing", "what is no value comes last"
 
 
+@pytest.mark.parametrize("largest", [1, 2, 100])
+def test_the_largest_categories_alone_can_be_listed(client: TestClient, made: Made, largest: int) -> None:
+    whole, some = (groups(client, made, by="team", **wanted) for wanted in ({}, {"largest": largest}))
+    sizes: Counter[int] = Counter()
+    for group in whole["groups"]:
+        sizes += Counter({each["category"]: each["documents"] for each in group["categories"]})
+    kept = {category for category, _ in sorted(sizes.items(), key=lambda item: (-item[1], item[0]))[:largest]}
+    for group in whole["groups"]:
+        group["categories"] = [each for each in group["categories"] if each["category"] in kept]
+    assert some == whole
+
+
 def test_rare_values_are_counted_together(client: TestClient, made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     answer = groups(client, made, by="number")
     kinds = Counter(group["kind"] for group in answer["groups"])

@@ -17,7 +17,7 @@ from app.page.rendering import NOTHING
 from sampler.answers import verdict
 from tests.app import legs
 from tests.app.page.seen import asked, part, rows_of, view, words
-from tests.app.rows import add_draws, add_encoding, add_results, end, submit, units
+from tests.app.rows import add_draws, add_encoding, add_results, end, run, submit, units
 
 pytestmark = pytest.mark.parametrize("kind", ["sqlite"])  # the API is tested on both databases
 
@@ -74,7 +74,7 @@ def test_a_job_that_waits_says_so_and_is_looked_at_again(client: TestClient, dat
 
 def test_a_running_job_says_what_the_api_says(client: TestClient, database: Database) -> None:
     job_id, [encode] = submit(database)
-    after = legs.run(database, encode)
+    after = run(database, encode)
     legs.claim(database, after[0], "a")
     legs.save(database, after[0], "a", 4)
     html = chains(client, job_id)
@@ -162,8 +162,8 @@ def test_an_answer_is_announced_with_its_number_and_its_link(client: TestClient,
 
 
 def test_diagnostics_are_told_in_words_with_their_numbers(client: TestClient, database: Database) -> None:
-    reasons = [{"sentence": "R-hat of the log joint is 1.400, above 1.1", "categories": []}]
-    job_id = succeeded(database, "lbpl-ntm", diagnostics=DIAGNOSTICS | {"reasons": reasons_as_stored(reasons)})
+    reasons = ["R-hat of the log joint is 1.400, above 1.1: its draws have not settled.", "A second one."]
+    job_id = succeeded(database, "lbpl-ntm", diagnostics=DIAGNOSTICS | {"reasons": reasons})
     html = part(chains(client, job_id), "diagnosis")
     said = words(html)
     told = client.get(f"/v1/jobs/{job_id}/categories").json()
@@ -179,11 +179,6 @@ def test_diagnostics_are_told_in_words_with_their_numbers(client: TestClient, da
     assert "The categories are those of chain 1, the best one." in said
 
 
-def reasons_as_stored(reasons: list[dict[str, Any]]) -> list[str]:
-    """Reasons with the names of categories, as a summary has them."""
-    return [f"{reason['sentence']}." for reason in reasons]
-
-
 def test_what_the_labels_taught_is_shown_and_escaped(client: TestClient, database: Database) -> None:
     html = chains(client, succeeded(database, calibration=CALIBRATION))
     assert "Of the documents of known categories, 40 % bear a label" in words(html)
@@ -197,6 +192,16 @@ def test_a_job_without_diagnostics_says_that_chains_are_not_compared(client: Tes
     assert "Chains of this method are not compared" in words(html)
     assert 'data-objective="objective"' in html
     assert not {each for each in asked(html) if each.endswith(("continue", "power-test"))}
+
+
+def test_the_agreement_of_many_chains_is_told_on_average_alone(client: TestClient, database: Database) -> None:
+    many = [[1.0] * 13] * 13
+    html = part(
+        chains(client, succeeded(database, diagnostics=DIAGNOSTICS | {"agreement": many, "reasons": ["Why."]})),
+        "diagnosis",
+    )
+    assert "adjusted Rand index 0.91 on average" in words(html)
+    assert "<table" not in html
 
 
 def test_limits_are_those_of_the_verdict(kind: str) -> None:

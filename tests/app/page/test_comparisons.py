@@ -104,12 +104,15 @@ def estimate(mean: float | None, error: float | None = None) -> dict[str, float 
 
 
 def test_the_best_is_the_highest_score_the_nearest_number_and_the_least_time(kind: str) -> None:
-    table = [{"x": estimate(mean)} for mean in (3.0, 5.0, 9.0, None)]
-    for score, best in (("nmi", {2}), ("seconds", {0}), ("categories", {1})):
-        renamed = [{score: row["x"]} for row in table]
-        assert best_rows(renamed, score, 6) == best
-    assert best_rows([{"nmi": estimate(0.5)}, {"nmi": estimate(0.5)}], "nmi", 6) == {0, 1}
-    assert best_rows([{"nmi": estimate(0.5)}, {"nmi": estimate(None)}], "nmi", 6) == set()
+    def best(score: str, *means: float | None, model: str = "calibrated") -> set[int]:
+        return best_rows([{"model": model, score: estimate(mean)} for mean in means], score, 6)
+
+    assert best("nmi", 3.0, 5.0, 9.0, None) == {2}
+    assert best("seconds", 3.0, 5.0, 9.0, None) == {0}
+    assert best("categories", 3.0, 5.0, 9.0, None) == {1}
+    assert best("categories", 3.0, 6.0, model="sskm") == set(), "it is told the number"
+    assert best("nmi", 0.5, 0.5) == {0, 1}
+    assert best("nmi", 0.5, None) == set(), "one alone is not the best"
 
 
 def test_a_lead_within_the_errors_is_no_lead(kind: str) -> None:

@@ -4,12 +4,12 @@ import re
 from html import unescape
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import delete, update
 from starlette.testclient import TestClient
 
 from app.core.db import Database
 from app.core.settings import Settings
-from app.core.tables import Category
+from app.core.tables import Answer, Audit, Category, Topic, TreeNode
 from app.http import main
 from app.page.views import result
 from tests.app.page.answers import NAMES, SCRIPT, SIZES, add_answered
@@ -161,6 +161,19 @@ def test_below_a_root_path_every_link_is_right(settings: Settings, database: Dat
     links = re.findall(r'(?:href|action|src)="([^"#][^"]*)"', html)
     assert len(links) > 20
     assert [each for each in links if not each.startswith("/newfound/")] == []
+
+
+@pytest.mark.parametrize("path", ["", "/tree", "/map", "/time", "/scores"])
+def test_an_answer_without_any_category_has_all_views(client: TestClient, database: Database, path: str) -> None:
+    job = add_answered(database)
+    with database.sessions.begin() as session:
+        session.execute(update(Answer).values(category=None, probability=None, runner_up=None))
+        for table in (TreeNode, Topic, Audit, Category):
+            session.execute(delete(table))
+    html = view(client, f"/jobs/{job}{path}")
+    if not path:
+        assert "no document of the job has a word left" in html
+    assert client.get(f"/v1/jobs/{job}/report").status_code == 200
 
 
 def test_an_answer_with_decisions_says_so_and_can_be_seen_without(client: TestClient, database: Database) -> None:

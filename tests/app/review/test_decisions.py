@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import event, update
 from starlette.testclient import TestClient
 
 from app.core.db import Database
@@ -117,6 +117,22 @@ def test_a_split_by_the_draws_leaves_the_largest_part_where_it_was(client: TestC
     check_filters(client, job)
     made(client, job, {"kind": "merge", "categories": ["new 1.1: laser", "optics"]})
     check_filters(client, job)
+
+
+def test_the_tree_is_read_only_if_a_decision_splits_by_it(client: TestClient, job: str) -> None:
+    statements: list[str] = []
+    engine = client.app.state.database.engine  # type: ignore[attr-defined]
+    event.listen(engine, "before_cursor_execute", lambda _, __, statement, *___: statements.append(statement))
+
+    def reads_tree() -> bool:
+        statements.clear()
+        assert client.get(f"{job}/documents").status_code == 200
+        return any("FROM tree_nodes" in statement for statement in statements)
+
+    made(client, job, {"kind": "name", "category": PLASMA, "name": "plasmas"})
+    assert not reads_tree()
+    made(client, job, {"kind": "split", "category": PLASMA, "into": 2})
+    assert reads_tree()
 
 
 def test_a_split_by_documents_makes_a_category_of_them(client: TestClient, job: str) -> None:
