@@ -85,7 +85,7 @@ def test_a_job_is_reviewed_and_continued_by_keys_alone(page: Page, finished: Fin
     press(page, "r")
     to(third["key"])
     press(page, "x")
-    expect(page.locator("#messages")).to_contain_text("Set aside. 3 decided. Undo with u.")
+    expect(page.locator("#said")).to_contain_text("Set aside. 3 decided. Undo with u.")
     press(page, "u")
     expect_document(page, third["key"])
     press(page, "k")
@@ -98,7 +98,7 @@ def test_a_job_is_reviewed_and_continued_by_keys_alone(page: Page, finished: Fin
     press(page, "Escape", "n")
     page.keyboard.type("fusion")
     press(page, "Enter")
-    expect(page.locator("#messages")).to_contain_text("Pinned to fusion, a category of its own. 3 decided.")
+    expect(page.locator("#said")).to_contain_text("Pinned to fusion, a category of its own. 3 decided.")
     expect(page.locator("#decided li")).to_have_count(5)
     told = decisions(finished)
     assert [(each["kind"], each["documents"]) for each in told] == [
@@ -186,3 +186,22 @@ def test_keys_can_be_turned_off(page: Page, finished: Finished) -> None:
     press(page, "x")
     expect(page.locator("#progress")).to_contain_text("0 decided")
     assert decisions(finished) == before
+
+
+def test_a_doubtful_label_is_accepted_as_the_audit_suggests_and_kept_by_the_other_key(
+    page: Page, finished: Finished
+) -> None:
+    doubtful = [each for each in triage(finished, 60) if each["why"] == "label"][:2]
+    page.goto(f"/jobs/{finished.job}/review")
+    for item, key in zip(doubtful, "ar", strict=True):
+        while (shown := page.locator("#reading").get_attribute("data-key")) != item["key"]:
+            press(page, "s")
+            expect(page.locator("#reading")).not_to_have_attribute("data-key", str(shown))
+        expect(page.locator("#question")).to_contain_text(f"Is the label “{item['label']}” right?")
+        press(page, key)
+        expect(page.locator("#said")).to_contain_text("decided. Undo with u.")
+        expect(page.locator("#reading")).not_to_have_attribute("data-key", item["key"])
+    accepted, kept = decisions(finished)[-2:]
+    assert (accepted["kind"], accepted["documents"]) == ("accept", [doubtful[0]["key"]])
+    assert (kept["kind"], kept["documents"]) == ("pin", [doubtful[1]["key"]])
+    assert kept["category"] == ids(finished)[doubtful[1]["category"]]

@@ -1,5 +1,5 @@
 // The review: one document after the other, decided by keys or buttons.
-import { ask, say, show } from "./api.js";
+import { ask, show } from "./api.js";
 import { fill, refresh } from "./review_card.js";
 import { Sitting } from "./review_sitting.js";
 import { decide } from "./decide.js";
@@ -47,7 +47,7 @@ async function settle(item, decision, said) {
 
 async function undo() {
   const last = sitting.last();
-  if (!last) return say("Nothing was decided in this sitting.");
+  if (!last) return tell("Nothing was decided in this sitting.");
   try {
     await decide(section, [{ kind: "undo", decision: last.number }]);
   } catch (error) {
@@ -64,8 +64,13 @@ async function advance(said) {
   await sitting.refill();
   present();
   const n = sitting.state.decided.length;
-  say(`${said} ${n} decided.${n ? " Undo with u." : ""}`);
+  tell(`${said} ${n} decided.${n ? " Undo with u." : ""}`);
   (sitting.current ? document.getElementById("question") : nothing.querySelector("button")).focus();
+}
+
+// In a place of its own: messages that come and go would cover the text, one over the other.
+function tell(sentence) {
+  for (const place of [document.getElementById("said"), document.getElementById("nothing-said")]) place.textContent = sentence;
 }
 
 function present() {
@@ -74,7 +79,6 @@ function present() {
   section.hidden = !item;
   nothing.hidden = Boolean(item);
   for (const button of document.querySelectorAll('[data-do="undo"]')) button.disabled = !n;
-  document.getElementById("nothing-said").textContent = `${n} decided in this sitting. Continue with what was decided, below.`;
   document.getElementById("progress").textContent = sitting.progress();
   if (item) fill(sitting.job, item, sitting.next);
 }
@@ -106,7 +110,7 @@ const answers = {
     await decide(section, [{ kind: "promote", category: reference(item.category, item.name), name: typed }]);
     sitting.promoted(item.category, typed);
     close();
-    say(`Promoted: ${typed} is a known category. The document is still to be decided.`);
+    tell(`Promoted: ${typed} is a known category. The document is still to be decided.`);
     present();
     document.getElementById("question").focus();
     refresh();
@@ -131,7 +135,7 @@ async function act(action) {
     await action();
   } catch (error) {
     if (nothing.hidden) show(error.problem ? error : { problem: { detail: error.message } }, refusal);
-    else say(error.message);
+    else tell(error.message);
   } finally {
     busy = false;
     section.removeAttribute("aria-busy");

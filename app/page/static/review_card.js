@@ -50,8 +50,10 @@ function choice(name, category, before) {
   button.querySelector("[data-share]").textContent = category.probability === null ? "" : percent(category.probability);
 }
 
+// As `percent` of the views says it.
 function percent(share) {
-  return share > 0 && share < 0.005 ? "< 1 %" : `${Math.round(100 * share)} %`;
+  if (share > 0 && share < 0.005) return "< 1 %";
+  return share > 0.995 && share < 1 ? "> 99 %" : `${Math.round(100 * share)} %`;
 }
 
 function beginning(item) {
