@@ -47,8 +47,8 @@ class Cell(NamedTuple):
 
 
 def count_groups(
-    session: Session, job: Job, shown: Shown, by: str, period: Period, *, labeled: bool, largest: int | None = None
-) -> list[GroupOut]:
+    session: Session, job: Job, shown: Shown, by: str, period: Period, *, labeled: bool
+) -> list[GroupOut]:  # fmt: skip
     """The categories of a job's documents by a field, or by the period in it. Raises MalformedRequest.
 
     Labeled documents, if they count, are of the category that their label names.
@@ -64,8 +64,7 @@ def count_groups(
         raise MalformedRequest(no_such_field(session, job, by))
     if period != "none":
         check_periods(cells, by, period)
-    categories = {category.category: category for category in shown.categories}
-    return groups(cells, categories, by_size=period == "none", largest=largest)
+    return groups(cells, {category.category: category for category in shown.categories}, by_size=period == "none")
 
 
 def shortened_date(text: ColumnElement[str]) -> ColumnElement[str]:
@@ -174,13 +173,8 @@ def no_such_field(session: Session, job: Job, by: str) -> str:
     return f"no document has a field {by[:100]!r}: {there}"
 
 
-def groups(
-    cells: Iterable[Cell], categories: Mapping[int, Category], *, by_size: bool, largest: int | None
-) -> list[GroupOut]:
-    """The groups that cells are of: values by falling size or in their order, and then what is no value.
-
-    Only the `largest` categories are listed, if it is not None; sizes are of all.
-    """
+def groups(cells: Iterable[Cell], categories: Mapping[int, Category], *, by_size: bool) -> list[GroupOut]:
+    """The groups that cells are of: values by falling size or in their order, and then what is no value."""
     held: dict[tuple[str, str | None], Counter[int | None]] = defaultdict(Counter)
     for cell in cells:
         held[cell.kind, cell.value][cell.category] += cell.documents
@@ -190,35 +184,30 @@ def groups(
         order = ("value", "other", "missing", "unreadable").index(kind)
         return order, -counts.total() if by_size else 0, value or ""
 
-    of_all = sum(held.values(), Counter())
-    sizes = sorted((-n, index) for index, n in of_all.items() if index is not None)
-    listed = {index: categories[index] for _, index in sizes[:largest]}
-    n_known = {key: sum(n for k, n in counts.items() if is_known(k, categories)) for key, counts in held.items()}
-    return [group(*key, counts, listed, n_known[key]) for key, counts in sorted(held.items(), key=place)]
+    return [group(kind, value, counts, categories) for (kind, value), counts in sorted(held.items(), key=place)]
 
 
-def is_known(category: int | None, categories: Mapping[int, Category]) -> bool:
-    """Whether a category is a known one."""
-    return category is not None and categories[category].known
-
-
-def group(
-    kind: Any, value: str | None, counts: Counter[int | None], listed: Mapping[int, Category], n_known: int
-) -> GroupOut:  # fmt: skip
+def group(kind: Any, value: str | None, counts: Counter[int | None], categories: Mapping[int, Category]) -> GroupOut:
     """A group as HTTP reports it."""
-    n_with = counts.total() - counts[None]
-    return GroupOut(
+    n_without = counts[None]
+    n_with = counts.total() - n_without
+    shown = [
+        GroupCategory(
+            category=index,
+            name=categories[index].name,
+            known=categories[index].known,
+            documents=n,
+            share=n / n_with,
+        )
+        for index, n in sorted((index, n) for index, n in counts.items() if index is not None)
+    ]
+    n_known = sum(each["documents"] for each in shown if each["known"])
+    return GroupOut.model_construct(  # of tens of thousands of counts, which take longer to check than to count
         kind=kind,
         value=value,
-        documents=counts.total(),
+        documents=n_with + n_without,
         known=n_known,
         new=n_with - n_known,
-        without_category=counts[None],
-        categories=[
-            GroupCategory.model_construct(  # tens of thousands of them take longer to check than to count
-                category=index, name=row.name, known=row.known, documents=counts[index], share=counts[index] / n_with
-            )
-            for index, row in sorted(listed.items())
-            if counts[index]
-        ],
+        without_category=n_without,
+        categories=shown,
     )

@@ -21,6 +21,7 @@ from app.frozen.models import OpenModels
 from app.http.dependencies import problems
 from app.http.front_door import FrontDoor
 from app.http.problems import render_errors
+from app.http.remembered_groups import RememberedGroups
 from app.http.routers import (
     answers,
     audit,
@@ -110,6 +111,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.indexing = indexing
     app.state.known_counts = KnownCounts()
     app.state.remembered_texts = RememberedTexts()
+    app.state.remembered_groups = RememberedGroups()
     app.state.open_models = OpenModels(settings.max_open_models_bytes)
     app.router.routes.extend(routes())
     app.add_middleware(FrontDoor, routes=app.routes, settings=settings)

@@ -79,7 +79,12 @@ class Decided(Outcome):
 
     def origin(self, category: int) -> list[int] | None:
         """The answer's categories that one has the documents of."""
-        return next(group.origin for group in self.groups.values() if group.row.category == category)
+        return self.origins[category]
+
+    @cached_property
+    def origins(self) -> Mapping[int, list[int]]:
+        """The same of each category that is shown."""
+        return {group.row.category: group.origin for group in self.groups.values()}
 
     def said(self, document_id: int, answer: Any) -> Said | None:
         """What is said of a document that somebody decided about, or whose category was dissolved."""

@@ -1,22 +1,23 @@
 """What HTTP says of categories by group and over time, with examples."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
+from typing_extensions import TypedDict
 
 from app.schemas.common import example
 
 Period = Literal["none", "day", "week", "month", "year"]
 
 
-class GroupCategory(BaseModel):
+class GroupCategory(TypedDict):
     """How much of a group a category has."""
 
     category: int
     name: str
     known: bool
     documents: int
-    share: float = Field(description="Of the documents of the group that have a category.")
+    share: Annotated[float, Field(description="Of the documents of the group that have a category.")]
 
 
 class GroupOut(BaseModel):
@@ -34,10 +35,7 @@ class GroupOut(BaseModel):
     known: int = Field(description="Of these, documents of known categories.")
     new: int = Field(description="Of these, documents of new categories.")
     without_category: int = Field(description="Of these, documents that have none, since no word was left.")
-    categories: list[GroupCategory] = Field(
-        description="Those that the group has, in index order; with `largest` those of the most documents in all "
-        "groups together, while everything else about a group is of all its documents."
-    )
+    categories: list[GroupCategory] = Field(description="Those that the group has, in index order.")
 
 
 class GroupsOut(BaseModel):

@@ -1,48 +1,61 @@
 """What HTTP says of a category beside its size: words, its nearest neighbor, and what a cut of the tree loses."""
 
+from typing import Annotated
+
 from pydantic import BaseModel, Field
+from typing_extensions import TypedDict
 
 
-class RankedWord(BaseModel):
+class RankedWord(TypedDict):
     """A word of a category."""
 
     word: str
-    share: float = Field(description="Of the category's tokens.")
-    lift: float = Field(description="That share, divided by the word's share of all tokens.")
+    share: Annotated[float, Field(description="Of the category's tokens.")]
+    lift: Annotated[float, Field(description="That share, divided by the word's share of all tokens.")]
 
 
-class CategoryWords(BaseModel):
+class CategoryWords(TypedDict):
     """The words of a category, up to ten each."""
 
-    by_probability: list[RankedWord] = Field(description="The most frequent ones in it, first.")
-    by_lift: list[RankedWord] = Field(
-        description="Those that are most more frequent in it than in the corpus, first; only words that 5 % of its "
-        "documents contain, and at least two."
-    )
+    by_probability: Annotated[list[RankedWord], Field(description="The most frequent ones in it, first.")]
+    by_lift: Annotated[
+        list[RankedWord],
+        Field(
+            description="Those that are most more frequent in it than in the corpus, first; only words that 5 % of its "
+            "documents contain, and at least two."
+        ),
+    ]
 
 
-class TellingWord(BaseModel):
+class TellingWord(TypedDict):
     """A word that speaks for one of two categories."""
 
     word: str
-    share: float = Field(description="Of the tokens of the category that it speaks for.")
-    other_share: float = Field(description="Of the tokens of the other one.")
+    share: Annotated[float, Field(description="Of the tokens of the category that it speaks for.")]
+    other_share: Annotated[float, Field(description="Of the tokens of the other one.")]
 
 
-class Nearest(BaseModel):
+class Nearest(TypedDict):
     """The category whose words are most like those of this one."""
 
     category: int
     name: str
-    distance: float = Field(
-        description="Hellinger distance of their distributions of words, a tenth of either the corpus': from 0, the "
-        "same words as often, to nearly 1, no word in common."
-    )
-    words: list[TellingWord] = Field(description="Up to five that speak for this category and against the nearest.")
-    its_words: list[TellingWord] = Field(description="Up to five that speak for the nearest and against this category.")
+    distance: Annotated[
+        float,
+        Field(
+            description="Hellinger distance of their distributions of words, a tenth of either the corpus': from 0, "
+            "the same words as often, to nearly 1, no word in common."
+        ),
+    ]
+    words: Annotated[
+        list[TellingWord], Field(description="Up to five that speak for this category and against the nearest.")
+    ]
+    its_words: Annotated[
+        list[TellingWord], Field(description="Up to five that speak for the nearest and against this category.")
+    ]
 
 
-class MapPlace(BaseModel):
+class MapPlace(TypedDict):
     """Where a category stands on the map of categories."""
 
     x: float

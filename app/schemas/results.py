@@ -1,8 +1,9 @@
 """What HTTP says of a job's results, with examples."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
+from typing_extensions import TypedDict
 
 from app.schemas.common import example
 from app.schemas.portraits import NEAREST, WORDS, CategoryWords, Cut, MapPlace, Nearest
@@ -56,26 +57,28 @@ class TracePage(BaseModel):
 STABILITY = "How far all chains agree on it, from 0 to 1; null where chains are not compared."
 
 
-class TopWord(BaseModel):
+class TopWord(TypedDict):
     """A word, and how many documents of the category contain it."""
 
     word: str
     documents: int
 
 
-class DescriptionChance(BaseModel):
+class DescriptionChance(TypedDict):
     """A description, and how probable it is that a category is the one described."""
 
     name: str
     probability: float
 
 
-class Described(BaseModel):
+class Described(TypedDict):
     """Which description of the corpus a new category fits."""
 
-    name: str | None = Field(description="Of the description that it fits with a probability of 0.5 or more, or null.")
-    probability: float = Field(description="That it fits this one; with null, that it fits none.")
-    others: list[DescriptionChance] = Field(description="Up to five with a probability of 0.01 or more.")
+    name: Annotated[
+        str | None, Field(description="Of the description that it fits with a probability of 0.5 or more, or null.")
+    ]
+    probability: Annotated[float, Field(description="That it fits this one; with null, that it fits none.")]
+    others: Annotated[list[DescriptionChance], Field(description="Up to five with a probability of 0.01 or more.")]
 
 
 class DescriptionFit(BaseModel):

@@ -1,15 +1,18 @@
 """What HTTP says of the topics that a job's categories are made of, with examples."""
 
+from typing import Annotated
+
 from pydantic import BaseModel, Field
+from typing_extensions import TypedDict
 
 from app.schemas.common import example
 
 
-class TopicWeight(BaseModel):
+class TopicWeight(TypedDict):
     """How much of a category a topic is."""
 
     topic: int
-    weight: float = Field(description="Theta: the probability that a token of the category is of this topic.")
+    weight: Annotated[float, Field(description="Theta: the probability that a token of the category is of this topic.")]
 
 
 class TopicWord(BaseModel):

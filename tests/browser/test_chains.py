@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Dialog, Page, expect
 
 from tests.browser.finished import SMALL, Finished
-from tests.browser.looks import Look, in_all_looks
+from tests.browser.looks import ALL, Look, in_all_looks, look_as
 from tests.browser.services import Service
 from tests.browser.watch import check_accessibility, check_fits
 from tests.waits import wait_for
@@ -176,16 +176,15 @@ def test_a_job_is_renamed_tagged_and_noted(page: Page, service: Service, corpus:
     assert page.evaluate("window.evil") is None
 
 
-@in_all_looks
-def test_the_view_fits_and_is_accessible_while_a_job_runs(
-    page: Page, service: Service, corpus: str, look: Look
-) -> None:
+def test_the_view_fits_and_is_accessible_while_a_job_runs(page: Page, service: Service, corpus: str) -> None:
     job = service.submit(corpus, LONG)
     page.goto(f"/jobs/{job}/chains")
-    wait_for_more(page, 0)
-    check_fits(page)
-    check_accessibility(page)
-    assert page.evaluate(COLOUR, BURN_IN) != page.evaluate(COLOUR, KEPT), "burn-in is shaded"
+    for look in ALL:
+        look_as(page, look)
+        wait_for_more(page, points(page))
+        check_fits(page)
+        check_accessibility(page)
+        assert page.evaluate(COLOUR, BURN_IN) != page.evaluate(COLOUR, KEPT), "burn-in is shaded"
     service.post(f"/v1/jobs/{job}/cancel")
 
 

@@ -115,5 +115,6 @@ STICKING_OUT = """() => {
 
 def check_fits(page: Page) -> None:
     """Raise AssertionError if the document is wider than the window, so that it must be scrolled sideways."""
+    page.wait_for_load_state()  # else there may be no document to look at
     found = page.evaluate(STICKING_OUT)
     assert not found, "in a window of {} px {}".format((page.viewport_size or {}).get("width"), "\n".join(found))

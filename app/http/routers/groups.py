@@ -4,15 +4,18 @@ import csv
 import io
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 
+from app.core import lifecycle
+from app.core.decisions import n_decisions
 from app.core.errors import JobNotFound, MalformedRequest, ResultsNotReady
 from app.http.dependencies import JobId, Readers, problems
 from app.http.grouping import count_groups
 from app.http.long_answers import written
+from app.http.remembered_groups import Counted, RememberedGroups
 from app.http.routers.results import find_concluded_job
 from app.http.shown import Wanted
-from app.schemas.common import MAX_INTEGER
+from app.review.events import tag_of
 from app.schemas.groups import GroupsOut, Period
 
 router = APIRouter(prefix="/v1/jobs/{job_id}", tags=["results"])
@@ -32,6 +35,7 @@ CSV: dict[str, Any] = {"text/csv": {"schema": {"type": "string"}, "example": CSV
 )
 def get_groups(
     job_id: JobId,
+    request: Request,
     readers: Readers,
     by: Annotated[
         str, Query(min_length=1, max_length=200, description="The field that documents came with.", examples=["year"])
@@ -42,10 +46,6 @@ def get_groups(
     labeled: Annotated[
         bool, Query(description="Count labeled documents, too, in the categories that their labels name.")
     ] = False,
-    largest: Annotated[
-        int | None,
-        Query(ge=1, le=MAX_INTEGER, description="List only so many categories, those with the most documents."),
-    ] = None,
     decisions: Annotated[bool, Query(description="With what people have decided, which `false` leaves out.")] = True,
     format: Annotated[
         Literal["json", "csv"], Query(description="`csv`: a row for each category of each group.")
@@ -59,12 +59,21 @@ def get_groups(
     if "\0" in by:
         reason = "a name contains no NUL character"
         raise MalformedRequest(f"the query cannot be used: {reason}", [{"where": "query.by", "reason": reason}])
+    remembered: RememberedGroups = request.app.state.remembered_groups
     with readers.begin() as session:
         job = find_concluded_job(session, job_id)
+        tag, version = tag_of(job, n_decisions(session, job_id)), lifecycle.find_corpus(session, job.corpus_id).version
+        counted = Counted(job_id, tag, version, by, period, labeled, decisions)
+        if format == "json" and (body := remembered.get(counted)) is not None:
+            return Response(body, media_type="application/json")
         shown = Wanted(None, decisions).show(session, job)
-        found = count_groups(session, job, shown, by, period, labeled=labeled, largest=largest)
+        found = count_groups(session, job, shown, by, period, labeled=labeled)
     told = GroupsOut(by=by, period=period, documents=sum(group.documents for group in found), groups=found)
-    return Response(as_csv(told), media_type="text/csv") if format == "csv" else written(told)
+    if format == "csv":
+        return Response(as_csv(told), media_type="text/csv")
+    response = written(told)
+    remembered.keep(counted, bytes(response.body))
+    return response
 
 
 def as_csv(groups: GroupsOut) -> str:
@@ -75,8 +84,8 @@ def as_csv(groups: GroupsOut) -> str:
     for group in groups.groups:
         beginning = (group.kind, safe(group.value or ""))
         for each in group.categories:
-            known = "true" if each.known else "false"
-            writer.writerow([*beginning, each.category, safe(each.name), known, each.documents, each.share])
+            known = "true" if each["known"] else "false"
+            writer.writerow([*beginning, each["category"], safe(each["name"]), known, each["documents"], each["share"]])
         if group.without_category:
             writer.writerow([*beginning, "", "", "", group.without_category, ""])
     return file.getvalue()

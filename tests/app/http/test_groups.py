@@ -112,18 +112,6 @@ def test_values_are_counted_as_in_a_recount(client: TestClient, made: Made, by: 
         assert answer["groups"][-1]["kind"] == "missing", "what is no value comes last"
 
 
-@pytest.mark.parametrize("largest", [1, 2, 100])
-def test_the_largest_categories_alone_can_be_listed(client: TestClient, made: Made, largest: int) -> None:
-    whole, some = (groups(client, made, by="team", **wanted) for wanted in ({}, {"largest": largest}))
-    sizes: Counter[int] = Counter()
-    for group in whole["groups"]:
-        sizes += Counter({each["category"]: each["documents"] for each in group["categories"]})
-    kept = {category for category, _ in sorted(sizes.items(), key=lambda item: (-item[1], item[0]))[:largest]}
-    for group in whole["groups"]:
-        group["categories"] = [each for each in group["categories"] if each["category"] in kept]
-    assert some == whole
-
-
 def test_rare_values_are_counted_together(client: TestClient, made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     answer = groups(client, made, by="number")
     kinds = Counter(group["kind"] for group in answer["groups"])
@@ -239,6 +227,20 @@ def test_later_corrections_do_not_change_the_groups_of_a_job(client: TestClient,
     client.patch(f"{made.corpus}/documents/d7", json={"fields": {"year": 1900}, "label": "optics"})
     client.delete(f"{made.corpus}/documents/d2")
     assert groups(client, made, by="year", labeled=True) == before
+
+
+def test_what_was_counted_is_remembered_until_something_changes_it(client: TestClient, made: Made) -> None:
+    before = groups(client, made, by="year", labeled=True)
+    assert groups(client, made, by="year", labeled=True) == before
+    assert groups(client, made, by="year") != before
+    client.delete(f"{made.corpus}/documents?key=d2&erase=true")
+    without = groups(client, made, by="year", labeled=True)
+    assert without != before, "an erased document has no year"
+    keys = [each.key for each in GIVEN if each.label is None][:20]
+    decision = {"kind": "pin", "documents": keys, "category": "astronomy"}
+    assert client.post(f"{made.job}/decisions", json={"decisions": [decision]}).status_code == 201
+    assert groups(client, made, by="year", labeled=True) != without
+    assert groups(client, made, by="year", labeled=True, decisions=False) == without
 
 
 def test_groups_count_what_the_list_of_documents_shows_with_decisions(client: TestClient, made: Made) -> None:
