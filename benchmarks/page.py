@@ -129,7 +129,7 @@ class Figures(NamedTuple):
     @property
     def is_missed(self) -> bool:
         """Whether it takes or sends more than it may."""
-        return self.median > MAX_MILLISECONDS or (self.is_view and self.n_bytes > MAX_BYTES)
+        return self.is_view and (self.median > MAX_MILLISECONDS or self.n_bytes > MAX_BYTES)
 
     @property
     def remark(self) -> str:

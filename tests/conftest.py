@@ -51,6 +51,7 @@ LONGEST_FIRST = [
     ROOT / "tests" / path
     for path in (
         "faults",
+        "browser",
         "test_end_to_end.py",
         "test_categorize_end_to_end.py",
         "deployment/test_processes.py",
