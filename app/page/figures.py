@@ -111,11 +111,9 @@ def over_time_of(groups: Json, shares: bool = False) -> Plot:
         for each in group["categories"]:
             documents[each["category"]][i] = each["documents"]
     ordered = sorted(documents, key=lambda category: (-sum(documents[category]), category))
-    courses = [Course(names[category], documents[category]) for category in ordered[:MOST_COURSES]]
-    if rest := ordered[MOST_COURSES:]:
-        summed = [sum(each) for each in zip(*(documents[category] for category in rest), strict=True)]
-        courses.append(Course(f"{len(rest)} other categories", summed))
-    return plot_over_time([group["value"] for group in periods], courses, shares)
+    courses = [Course(names[category], documents[category]) for category in ordered]
+    named, more = courses[:MOST_COURSES], courses[MOST_COURSES:]
+    return plot_over_time([group["value"] for group in periods], named, shares, more=more)
 
 
 def matrix_of(score: Json) -> Plot:

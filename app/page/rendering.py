@@ -43,6 +43,8 @@ def templates() -> Environment:
         "ago": ago,
         "moment": moment,
         "plural": plural,
+        "first_sentence": first_sentence,
+        "sentence": sentence,
     }
     return found
 
@@ -117,6 +119,17 @@ def ago(value: str | None) -> str:
     if value is None:
         return NOTHING
     return f"{duration((datetime.now(UTC) - datetime.fromisoformat(value)).total_seconds())} ago"
+
+
+def first_sentence(text: str) -> str:
+    """The first of the sentences of a summary."""
+    first, dot, _ = text.partition(". ")
+    return first + dot.strip()
+
+
+def sentence(text: str) -> str:
+    """A text with a capital at its beginning, and all else as it is."""
+    return text[:1].upper() + text[1:]
 
 
 def plural(n: int, name: str, several: str | None = None) -> str:

@@ -25,22 +25,32 @@ class Course(NamedTuple):
 
 
 def plot_over_time(
-    periods: Sequence[str], courses: Sequence[Course], shares: bool = False, name: str = "over-time"
+    periods: Sequence[str],
+    courses: Sequence[Course],
+    shares: bool = False,
+    name: str = "over-time",
+    more: Sequence[Course] = (),
 ) -> Plot:
-    """A line for each of the eight largest categories and one for all others, by period in rising order."""
+    """A line for each of the eight largest categories and one for all others, by period in rising order.
+
+    `more` are others, too, which have no numbers of their own.
+    """
     heading = "Share of documents over time" if shares else "Documents over time"
-    columns = ["period", *(course.name for course in courses)]
+    others = f"{counted(len(more), 'other')}"
+    columns = ["period", *(course.name for course in courses), *([others] if more else [])]
     if not periods or not courses:
         return without_numbers(name, heading, "No document with a category has a date.", columns)
     every = filled(periods)
     at = {period: i for i, period in enumerate(periods)}
-    whole = [Course(each.name, [held(each, at.get(period)) for period in every]) for each in courses]
-    totals = [sum(values) for values in zip(*(course.documents for course in whole), strict=True)]
+    whole, unnamed = (
+        [Course(each.name, [held(each, at.get(period)) for period in every]) for each in some]
+        for some in (courses, more)
+    )
+    totals = summed([*whole, *unnamed])
     ordered = sorted(whole, key=lambda course: -sum(course.documents))
-    lines, rest = ordered[:MOST], ordered[MOST:]
+    lines, rest = ordered[:MOST], [*ordered[MOST:], *unnamed]
     if rest:
-        summed = [sum(values) for values in zip(*(course.documents for course in rest), strict=True)]
-        lines = [*lines, Course(f"{counted(len(rest), 'other')}", summed)]
+        lines = [*lines, Course(f"{counted(len(rest), 'other')}", summed(rest))]
     values = [
         [share(n, total) if shares else n for n, total in zip(line.documents, totals, strict=True)] for line in lines
     ]
@@ -62,9 +72,15 @@ def plot_over_time(
     for line, own, style in reversed(list(zip(lines, values, styles, strict=True))):  # the largest lies on top
         said = title(f"{line.name}: {counted(int(sum(line.documents)), 'document')}")
         parts.append(element("path", said, d=path(thinned(list(enumerate(own)), MOST_STRETCHES), x, y), class_=style))
-    rows: list[list[Cell]] = [[period, *(course.documents[i] for course in whole)] for i, period in enumerate(every)]
+    told = [*whole, *([Course(others, summed(unnamed))] if unnamed else [])]
+    rows: list[list[Cell]] = [[period, *(course.documents[i] for course in told)] for i, period in enumerate(every)]
     said = described(every, lines, totals)
     return Plot(document(name, heading, said, frame.bottom + 28, parts), columns, rows)
+
+
+def summed(courses: Sequence[Course]) -> list[float]:
+    """The documents of some categories together, by period."""
+    return [sum(values) for values in zip(*(course.documents for course in courses), strict=True)]
 
 
 def held(course: Course, i: int | None) -> float:

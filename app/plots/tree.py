@@ -48,7 +48,8 @@ def plot_tree(nodes: Sequence[Node], names: Mapping[int, str], cut: int | None =
     x = Scale(0.0, 1.0, frame.left, frame.right)
     places = placed(nodes, parts_of, ends, x, frame)
 
-    n_cut = min(max(cut, 1), n_drawn) if cut is not None else None
+    is_too_fine = cut is not None and n_drawn < min(cut, n_leaves)  # what is not drawn cannot be marked
+    n_cut = None if cut is None or is_too_fine else min(max(cut, 1), n_drawn)
     first_open = 2 * n_leaves - n_cut if n_cut is not None else 0
     marks = [(share / 100, percent(share / 100)) for share in range(0, 101, 20)]
     drawn = horizontal_axis(frame, x, marks, "chance that two documents are in the same category", grid=True)
@@ -56,11 +57,13 @@ def plot_tree(nodes: Sequence[Node], names: Mapping[int, str], cut: int | None =
     drawn += [branch(nodes[node], [places[part] for part in parts_of[node]], places[node], node >= first_open)
               for node in sorted(places) if node not in labels]  # fmt: skip
     drawn += cut_marks(nodes, places, n_leaves, n_cut, frame) if n_cut is not None else []
+    if n_drawn < n_leaves:
+        drawn.append(text(frame.left, frame.bottom + 42, f"{n_drawn} of {n_leaves} branches are drawn", "p-muted"))
     said = described(n_leaves, n_own, n_drawn, n_cut)
     rows: list[list[str | int | float | None]] = [
         [node.node, node.parent, name_of(node, nodes, names), node.documents, drawable(node.together)] for node in nodes
     ]
-    return Plot(document(name, heading, said, frame.bottom + 44, drawn), COLUMNS, rows)
+    return Plot(document(name, heading, said, frame.bottom + (44 if n_drawn == n_leaves else 54), drawn), COLUMNS, rows)
 
 
 def drawable(together: float | None) -> float | None:

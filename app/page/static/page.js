@@ -117,4 +117,5 @@ function replace(old, fresh) {
   return old.replaceWith(document.adoptNode(fresh));
 }
 
+document.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 if (live()) setTimeout(refresh, 1000 * Number(live().dataset.live));

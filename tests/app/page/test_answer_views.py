@@ -100,7 +100,7 @@ def test_categories_beyond_the_largest_are_summed_over_time(kind: str, monkeypat
     counts = [{"category": category, "name": f"c{category}", "documents": 3 - category} for category in range(3)]
     groups = [{"kind": "value", "value": month, "categories": counts} for month in ("2024-01", "2024-02")]
     plot = figures.over_time_of({"groups": groups})
-    assert plot.columns == ["period", "c0", "2 other categories"]
+    assert plot.columns == ["period", "c0", "2 others"]
     assert plot.rows == [["2024-01", 3, 3], ["2024-02", 3, 3]]
 
 

@@ -29,6 +29,20 @@ def test_lines_are_as_high_as_the_documents() -> None:
         assert [(base - y) / unit for _, y in found[course.name][0]] == pytest.approx(course.documents, abs=0.03)
 
 
+def test_what_has_no_line_of_its_own_is_one_of_the_others() -> None:
+    courses = [Course(f"new {i}", [90 - i, 1, 90]) for i in range(10)]
+    more = [Course(f"small {i}", [1, 0, 2]) for i in range(30)]
+    plot = plot_over_time(PERIODS, courses, more=more)
+    found = lines(plot)
+    assert set(found) == {*(course.name for course in courses[:8]), "32 others"}
+    assert plot.columns == ["period", *(course.name for course in courses), "30 others"]
+    assert [row[-1] for row in plot.rows] == [30, 0, 60]
+    base = found["new 0"][0][1][1]
+    unit = (base - found["new 0"][0][0][1]) / 89
+    own = [sum(each.documents[i] for each in (*courses[8:], *more)) for i in range(3)]
+    assert [1 + (base - y) / unit for _, y in found["32 others"][0]] == pytest.approx(own, abs=0.5)
+
+
 def test_shares_are_of_the_documents_of_the_period() -> None:
     found = lines(plot_over_time(PERIODS, COURSES, shares=True))
     first, second = found["new 1"][0], found["optics"][0]

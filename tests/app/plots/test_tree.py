@@ -107,6 +107,9 @@ def test_beyond_sixty_leaves_the_categories_are_drawn(n_leaves: int, n_categorie
     assert len(of_class(root, "p-new", tag="circle")) == 3
     if n_drawn == n_categories:
         assert set(names.values()) <= set(texts(root))
+    assert (f"{n_drawn} of {n_leaves} branches are drawn" in texts(root)) == (n_drawn < n_leaves)
+    too_fine = parsed(plot_tree(grown(n_leaves, n_categories, 1), names, cut=n_drawn + 1))
+    assert len(of_class(too_fine, "p-new", tag="circle")) == (0 if n_drawn < n_leaves else n_drawn)
     assert (f"the {n_drawn} of them" in (root[1].text or "")) == (n_drawn < n_leaves)
     assert len(plot.rows) == 2 * n_leaves - 1
     assert len(plot.svg.encode()) < 20_000
