@@ -5,9 +5,9 @@
 
 `page` is a page of the service that the test asks for: `finished`, an API over jobs that have ended, which is up fast,
 or `service`, `newfound serve` with its workers, where jobs run. Paths are relative to its address. The test fails if
-the page does what `watch.PageWatch` forbids; `page_watch.expect_status(404)` announces a refusal. `looks.in_all_looks`
-repeats a test in both widths and both colour schemes; `watch.check_accessibility(page)` and `watch.check_fits(page)`
-are for every view.
+the page does what `watch.PageWatch` forbids; `page_watch.expect_status(404)` announces a refusal. `looks.in_both_looks`
+repeats a test in a narrow window in the dark and in a wide one in the light; `watch.check_accessibility(page)` and
+`watch.check_fits(page)` are for every view.
 """
 
 from collections.abc import Iterator
@@ -74,7 +74,7 @@ def address(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def look() -> Look:
-    """How the page is looked at, unless `in_all_looks` says otherwise."""
+    """How the page is looked at, unless `in_both_looks` says otherwise."""
     return USUAL
 
 

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Dialog, Page, expect
 
 from tests.browser.finished import SMALL, Finished
-from tests.browser.looks import ALL, Look, in_all_looks, look_as
+from tests.browser.looks import BOTH, Look, in_both_looks, look_as
 from tests.browser.services import Service
 from tests.browser.watch import check_accessibility, check_fits
 from tests.waits import wait_for
@@ -96,7 +96,7 @@ def test_a_dialog_that_is_dismissed_cancels_nothing(page: Page, service: Service
 def test_the_end_is_announced_and_leads_to_the_answer_whoever_has_not_moved_on(
     page: Page, service: Service, corpus: str, scrolled: bool
 ) -> None:
-    job = service.submit(corpus, 2_000)
+    job = service.submit(corpus, 400)
     service.post(f"/v1/jobs/{job}/pause")
     page.goto(f"/jobs/{job}/chains")
     service.post(f"/v1/jobs/{job}/resume")
@@ -129,12 +129,12 @@ def test_a_job_is_extended_and_its_power_is_tested_while_one_looks(page: Page, s
     service.wait_until_ended(job)
     page.goto(f"/jobs/{job}/chains")
     assert wait_for_more(page, 0) == 2 * 30
-    page.get_by_label("Sweeps to add to each chain").fill("1470")
+    page.get_by_label("Sweeps to add to each chain").fill("470")
     page.get_by_role("button", name="Add sweeps").click()
     expect(page.locator("#side-extension h2")).to_contain_text("succeeded")
-    assert service.job(job)["settings"]["sweeps"] == 1_500
-    page.wait_for_function("n => Number(document.getElementById('trace').dataset.points) === n", arg=2 * 1_500 // 4)
-    expect(page.locator("#trace-thinned")).to_contain_text("One sweep in 4 is drawn")
+    assert service.job(job)["settings"]["sweeps"] == 500
+    page.wait_for_function("n => Number(document.getElementById('trace').dataset.points) === n", arg=2 * 500 // 2)
+    expect(page.locator("#trace-thinned")).to_contain_text("One sweep in 2 is drawn")
     expect(page.locator("#announcer")).to_have_text("The job has succeeded. The extension has succeeded.")
 
     page.get_by_role("button", name="Start the power test").click()
@@ -179,7 +179,7 @@ def test_a_job_is_renamed_tagged_and_noted(page: Page, service: Service, corpus:
 def test_the_view_fits_and_is_accessible_while_a_job_runs(page: Page, service: Service, corpus: str) -> None:
     job = service.submit(corpus, LONG)
     page.goto(f"/jobs/{job}/chains")
-    for look in ALL:
+    for look in BOTH:
         look_as(page, look)
         wait_for_more(page, points(page))
         check_fits(page)
@@ -188,7 +188,7 @@ def test_the_view_fits_and_is_accessible_while_a_job_runs(page: Page, service: S
     service.post(f"/v1/jobs/{job}/cancel")
 
 
-@in_all_looks
+@in_both_looks
 def test_the_view_fits_and_is_accessible_when_there_is_an_answer(page: Page, finished: Finished, look: Look) -> None:
     page.goto(f"/jobs/{finished.job}/chains")
     assert wait_for_more(page, 0) == 2 * 60, "all draws, since they are few"

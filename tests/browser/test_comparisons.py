@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.looks import Look, in_all_looks
+from tests.browser.looks import Look, in_both_looks
 from tests.browser.services import Service
 from tests.browser.watch import check_accessibility, check_fits
 from tests.waits import wait_for
@@ -59,7 +59,7 @@ def test_a_comparison_is_cancelled_and_deleted(page: Page, service: Service, cor
     assert service.request("GET", f"/v1/comparisons/{comparison}").status_code == 404
 
 
-@in_all_looks
+@in_both_looks
 def test_a_comparison_fits_and_is_accessible(page: Page, service: Service, compared: str, look: Look) -> None:
     for address in (f"/comparisons/{compared}", "/comparisons"):
         page.goto(address)

@@ -3,7 +3,7 @@
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.finished import Finished
-from tests.browser.looks import in_all_looks
+from tests.browser.looks import in_both_looks
 from tests.browser.watch import check_accessibility, check_fits
 
 
@@ -17,7 +17,7 @@ def listed(finished: Finished, query: str) -> list[str]:
     return [each["key"] for each in finished.service.get(f"/v1/jobs/{finished.job}/documents?{query}")["documents"]]
 
 
-@in_all_looks
+@in_both_looks
 def test_the_list_and_a_document_are_for_everybody(page: Page, finished: Finished) -> None:
     page.goto(f"/jobs/{finished.job}/documents?show=date&sort=unsure")
     check_accessibility(page)

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, Request, expect
 from app.core.schema import migrate
 from app.core.settings import Settings
 from tests import guard
-from tests.browser.looks import in_all_looks
+from tests.browser.looks import in_both_looks
 from tests.browser.services import Service, serving
 from tests.browser.test_upload import JOB_VIEW, stand_in_for_jobs
 from tests.browser.watch import PageWatch, check_accessibility, check_fits
@@ -166,7 +166,7 @@ def test_a_comparison_of_methods_is_started(page: Page, service: Service) -> Non
     assert (made["methods"], made["splits"]) == (["calibrated", "dlda", "sskm"], 2)
 
 
-@in_all_looks
+@in_both_looks
 def test_the_form_fits_and_is_accessible(page: Page, service: Service) -> None:
     page.goto(f"/corpora/{corpus_of(service)}/new-job")
     for name in ("What becomes words", "More about words", "Method and settings", "Constants of calibrated", "Tags"):

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.finished import EXAMPLES, Finished
-from tests.browser.looks import in_all_looks
+from tests.browser.looks import in_both_looks
 from tests.browser.watch import PageWatch, check_accessibility, check_fits
 
 VIEWS = ("", "/categories/0", "/categories/{new}", "/tree?categories=2", "/map", "/time", "/scores")
@@ -32,7 +32,7 @@ def undo(finished: Finished) -> None:
     finished.service.post(f"/v1/jobs/{finished.job}/decisions", decisions=[{"kind": "undo", "decision": last}])
 
 
-@in_all_looks
+@in_both_looks
 @pytest.mark.parametrize("path", VIEWS)
 def test_every_view_of_an_answer_is_accessible_and_fits(page: Page, finished: Finished, path: str) -> None:
     page.goto(f"/jobs/{finished.job}{path.format(new=new_one(finished)['category'])}")

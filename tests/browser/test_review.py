@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from tests import guard
 from tests.browser.finished import Finished, make_finished
-from tests.browser.looks import in_all_looks
+from tests.browser.looks import in_both_looks
 from tests.browser.services import serving
 from tests.browser.watch import check_accessibility, check_fits
 
@@ -51,7 +51,7 @@ def press(page: Page, *keys: str) -> None:
         page.keyboard.press(key)
 
 
-@in_all_looks
+@in_both_looks
 def test_the_review_is_for_everybody(page: Page, finished: Finished) -> None:
     page.goto(f"/jobs/{finished.job}/review")
     expect(page.locator("#reading")).to_be_visible()

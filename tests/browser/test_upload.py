@@ -13,7 +13,7 @@ from app.core.schema import migrate
 from app.core.settings import Settings
 from tests import guard
 from tests.app.uploads.files import workbook
-from tests.browser.looks import in_all_looks
+from tests.browser.looks import in_both_looks
 from tests.browser.services import Service, serving
 from tests.browser.watch import PageWatch, check_accessibility, check_fits
 from tests.waits import wait_for
@@ -293,7 +293,7 @@ def test_the_sample_is_loaded_and_run_and_a_failure_can_be_tried_again(
     assert job["name"] == "First look"
 
 
-@in_all_looks
+@in_both_looks
 def test_the_views_fit_and_are_accessible_at_every_step(
     page: Page, page_watch: PageWatch, service: Service, tmp_path: Path
 ) -> None:

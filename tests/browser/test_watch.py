@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import BrowserContext, Page
 
-from tests.browser.looks import Look, in_all_looks
+from tests.browser.looks import Look, in_both_looks
 from tests.browser.watch import PageWatch, check_accessibility, check_fits
 
 POLICY = "default-src 'self'; img-src * data:; connect-src *"
@@ -64,7 +64,7 @@ def test_a_refusal_that_is_announced_is_no_fault_but_must_come(page: Page, page_
         page.goto("/health")
 
 
-@in_all_looks
+@in_both_looks
 def test_a_good_page_has_no_faults_in_any_look(open_trial: Open, context: BrowserContext, look: Look) -> None:
     open_trial(f"{GOOD}<main><h1>Trial</h1><p>text</main>").check()
     [page] = context.pages

@@ -18,6 +18,7 @@ document.addEventListener("submit", async (event) => {
   const place = form.querySelector(".refusal") ?? document.querySelector("main .refusal");
   if (place) place.hidden = true;
   form.classList.add("busy");
+  reading.abort(); // what is being read may be gone in a moment
   try {
     const body = bodyOf(form, event.submitter);
     const told = await ask(method, path, method === "DELETE" || form.dataset.body === "none" ? undefined : body);
@@ -92,19 +93,22 @@ function toggleTheme() {
 // <main> holds <section id="..." data-live="2">: every two seconds the page is read again, and the section replaced if it
 // has changed. One without the attribute any more is the last.
 const live = () => document.querySelector("[data-live]");
+let reading = new AbortController();
 
 async function refresh() {
   const at = live();
   if (!at) return;
+  reading = new AbortController();
   try {
-    const answer = await fetch(window.location.href, { headers: { Accept: "text/html" } });
-    if (answer.ok) {
+    const isBusy = document.querySelector("form.busy") !== null;
+    const answer = isBusy ? undefined : await fetch(window.location.href, { signal: reading.signal });
+    if (answer?.ok) {
       const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
       for (const old of document.querySelectorAll("[data-live]")) replace(old, fresh.getElementById(old.id));
       document.dispatchEvent(new Event("refreshed"));
     }
   } catch {
-    // The service is away for a moment; the next look may find it.
+    // The service is away for a moment, or something is being changed; the next look may find it.
   }
   setTimeout(refresh, 1000 * Number(live()?.dataset.live ?? 5));
 }
