@@ -92,7 +92,9 @@ def test_a_dialog_that_is_dismissed_cancels_nothing(page: Page, service: Service
     service.post(f"/v1/jobs/{job}/cancel")
 
 
-@pytest.mark.parametrize("scrolled", [False, True], ids=["at the top", "scrolled down"])
+@pytest.mark.parametrize(
+    "scrolled", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["at the top", "scrolled down"]
+)
 def test_the_end_is_announced_and_leads_to_the_answer_whoever_has_not_moved_on(
     page: Page, service: Service, corpus: str, scrolled: bool
 ) -> None:
@@ -123,6 +125,7 @@ def test_the_end_is_announced_and_leads_to_the_answer_whoever_has_not_moved_on(
     assert page.locator("[data-live]").count() == 0
 
 
+@pytest.mark.slow
 def test_a_job_is_extended_and_its_power_is_tested_while_one_looks(page: Page, service: Service, corpus: str) -> None:
     small: dict[str, Any] = {**SMALL, "model": "calibrated", "hyperparameters": None}
     job = service.submit(corpus, 30, **{name: value for name, value in small.items() if name != "sweeps"})

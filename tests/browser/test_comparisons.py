@@ -34,6 +34,7 @@ def compared(service: Service, corpus: str) -> str:
     return comparison
 
 
+@pytest.mark.slow
 def test_the_table_fills_while_one_looks(page: Page, service: Service, corpus: str) -> None:
     comparison = compare(service, corpus)
     page.goto(f"/comparisons/{comparison}")
