@@ -5,7 +5,7 @@ from typing import Any, Literal, NamedTuple
 
 from app.core.kinds import UNIT_KINDS, UnitKind, preparations
 from app.core.runs import LIVE
-from app.page.rendering import duration, number, plural
+from app.page.rendering import duration, number, plural, sentence_case
 
 Run = Mapping[str, Any]  # a job or a side run, as the API has it
 
@@ -108,11 +108,6 @@ def left_of(progress: Mapping[str, Any]) -> str:
     """How long it will take, if that is known."""
     left = progress["seconds_left"]
     return "" if left is None else f" About {duration(left)} left."
-
-
-def sentence_case(text: str) -> str:
-    """A text with a capital at its beginning."""
-    return text[:1].upper() + text[1:]
 
 
 def memory(n_bytes: int) -> str:

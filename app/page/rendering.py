@@ -44,7 +44,7 @@ def templates() -> Environment:
         "moment": moment,
         "plural": plural,
         "first_sentence": first_sentence,
-        "sentence": sentence,
+        "sentence": sentence_case,
     }
     return found
 
@@ -127,7 +127,7 @@ def first_sentence(text: str) -> str:
     return first + dot.strip()
 
 
-def sentence(text: str) -> str:
+def sentence_case(text: str) -> str:
     """A text with a capital at its beginning, and all else as it is."""
     return text[:1].upper() + text[1:]
 

@@ -11,9 +11,8 @@ document.addEventListener("submit", async (event) => {
   const form = event.target;
   if (!form.dataset.api) return;
   event.preventDefault();
-  if (form.classList.contains("busy")) return; // or a second click would ask twice
-  if (form.dataset.confirm && !window.confirm(form.dataset.confirm)) return;
   if (form.classList.contains("busy")) return; // a second click is no second job
+  if (form.dataset.confirm && !window.confirm(form.dataset.confirm)) return;
   const [method, path] = form.dataset.api.split(" ");
   const place = form.querySelector(".refusal") ?? document.querySelector("main .refusal");
   if (place) place.hidden = true;

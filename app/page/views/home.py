@@ -8,13 +8,13 @@ from fastapi import Query, Request, Response
 
 from app.page.api import Params, PublicApi
 from app.page.assets import sample_files
+from app.page.progress_words import is_live
 from app.page.rendering import page, page_router
 
 router = page_router()
 
 N_CARDS = 12  # jobs, and corpora, a page
 N_COMPARISONS = 5
-LIVE = ("queued", "running")
 
 From = Annotated[str, Query(max_length=500)]  # a cursor of the API
 
@@ -37,7 +37,7 @@ async def home(request: Request, api: PublicApi, jobs_from: From = "", corpora_f
         more_corpora=following(here, "corpora_from", corpora["next"], "#corpora"),
         comparisons=comparisons["comparisons"],
         is_first=not (jobs["jobs"] or corpora["corpora"] or any(here.values())),
-        is_live=any(job["status"] in LIVE for job in jobs["jobs"]),
+        is_live=any(map(is_live, jobs["jobs"])),
         has_sample=bool(sample_files()),
     )
 
