@@ -5,9 +5,6 @@ import json
 import sys
 from datetime import UTC, datetime
 
-from rich.console import Console
-from rich.table import Table
-
 from app.access import keys
 from app.commands import CommandFailed
 from app.core.db import Database, connect
@@ -72,6 +69,9 @@ def list_keys(database: Database, parsed: argparse.Namespace) -> None:
     if parsed.json:
         print(json.dumps(found, indent=2))
         return
+    from rich.console import Console  # takes a while, and each process of the service begins as a command
+    from rich.table import Table
+
     names = ("id", "owner", "name", "scopes", "created", "used", "expires", "revoked")
     table = Table(*names, box=None, pad_edge=False)
     for key in found:

@@ -124,6 +124,7 @@ def basics(comparison: Comparison, counts: Mapping[str, int], settings: Settings
             "corpus_version": comparison.corpus_version,
             "name": comparison.name,
             "status": status_of(counts),
+            "owner": comparison.owner,
             "created_at": comparison.created_at,
             "methods": [name for name, _ in planned.methods],
             "splits": planned.splits,

@@ -97,8 +97,12 @@ CORPUS: dict[str, Any] = {
     "id": CORPUS_ID,
     "name": "arXiv abstracts",
     "version": 3,
+    "owner": "local",
     "created_at": "2026-11-27T23:30:45.120000Z",
 }
+
+
+Owner = Annotated[str, Field(description="To whom it belongs; `local` where no API keys are asked for.")]
 
 
 class CorpusOut(BaseModel):
@@ -109,6 +113,7 @@ class CorpusOut(BaseModel):
     id: str
     name: str
     version: int
+    owner: Owner
     created_at: datetime
 
 

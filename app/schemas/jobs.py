@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from app.core.kinds import Model, Stage
-from app.schemas.common import CORPUS_ID, JOB_ID, Status, UnitStatus, example
+from app.schemas.common import CORPUS_ID, JOB_ID, Owner, Status, UnitStatus, example
 from app.schemas.job_settings import HyperparametersOut, ModelName, SettingsIn, SettingsOut
 
 FRACTION = "Share of the work that is done, from 0 to 1; each stage is weighted by the time it is expected to take."
@@ -130,6 +130,7 @@ JOB: dict[str, Any] = {
     "note": "With the labels of November.",
     "continues": None,
     "comparison_id": None,
+    "owner": "local",
     "created_at": "2026-11-27T23:31:02.480000Z",
     "started_at": "2026-11-27T23:31:02.910000Z",
     "finished_at": None,
@@ -193,6 +194,7 @@ class JobBasics(BaseModel):
     note: str | None
     continues: str | None = Field(description="Id of the job that this one went on from.")
     comparison_id: str | None = Field(description="Id of the comparison of methods that it is part of.")
+    owner: Owner
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None

@@ -7,7 +7,17 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import BaseModel, Field, model_validator
 
 from app.core.kinds import TRUE_NUMBER, Model
-from app.schemas.common import COMPARISON_ID, CORPUS_ID, JOB_ID, Name, RequestBody, Status, example, request_example
+from app.schemas.common import (
+    COMPARISON_ID,
+    CORPUS_ID,
+    JOB_ID,
+    Name,
+    Owner,
+    RequestBody,
+    Status,
+    example,
+    request_example,
+)
 from app.schemas.job_settings import ModelName, NumberOfCategories, Numbers, SettingsIn
 
 MAX_METHODS, MAX_SPLITS, MAX_KNOWN = 20, 50, 5_000
@@ -158,6 +168,7 @@ class ComparisonBasics(BaseModel):
         description="Of its jobs together: `running` from when the first one begins until the last one has ended, then "
         "`failed` or `cancelled` if any of them has; `paused` if all that have not ended are paused."
     )
+    owner: Owner
     created_at: datetime
     methods: list[str]
     splits: int
@@ -171,6 +182,7 @@ BASICS: dict[str, Any] = {
     "corpus_version": 3,
     "name": "Which method suits our tickets",
     "status": "succeeded",
+    "owner": "local",
     "created_at": "2026-11-29T09:12:40.310000Z",
     "methods": ["calibrated"],
     "splits": 2,

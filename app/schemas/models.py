@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from app.schemas.common import JOB_ID, MODEL_ID, example
+from app.schemas.common import JOB_ID, MODEL_ID, Owner, example
 from app.schemas.results import EvidenceWord, LikelyCategory
 from app.schemas.uploads import FileChoices, LineError, TextColumns
 
@@ -112,6 +112,7 @@ MODEL: dict[str, Any] = {
     "imported": False,
     "bytes": 1_234_567,
     "sha256": "9b74c9897bac770ffc029102a200c5de9b74c9897bac770ffc029102a200c5de",
+    "owner": "local",
     "created_at": "2026-11-29T12:00:00.5Z",
     "categories": [
         {"name": "optics", "known": True, "id": "c-4q0m9z"},
@@ -131,6 +132,7 @@ class ModelOut(BaseModel):
     imported: bool
     bytes: int
     sha256: str
+    owner: Owner
     created_at: datetime
     categories: list[ModelCategory]
 

@@ -1,6 +1,6 @@
 """Services that browsers open: processes of their own, over loopback."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -24,11 +24,11 @@ class Service(Client):
 
 
 @contextmanager
-def serving(command: str, folder: Path) -> Iterator[Service]:
+def serving(command: str, folder: Path, settings: Mapping[str, str] | None = None) -> Iterator[Service]:
     """Within this context `newfound <command>`, which is `serve` or `api`, is up over the data of a folder."""
     port = free_port()
     environment = {"NEWFOUND_DATA_FOLDER": str(folder), "NEWFOUND_PORT": str(port), "NEWFOUND_SAVE_SECONDS": "0.2"}
-    program = Program(command, [command], environment, folder / f"{command}.log")
+    program = Program(command, [command], environment | dict(settings or {}), folder / f"{command}.log")
     try:
         program.start()
         service = Service(program, port)

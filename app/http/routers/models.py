@@ -214,6 +214,7 @@ def model_out(model: FrozenModel) -> ModelOut:
         imported=model.job_id is None,
         bytes=model.n_bytes,
         sha256=str(model.digest),
+        owner=model.owner,
         created_at=model.created_at,
         categories=model.facts["categories"],
     )
