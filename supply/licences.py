@@ -84,12 +84,11 @@ def licence_of(name: str) -> str:
         found: PackageMetadata = metadata(name)
     except PackageNotFoundError as error:
         raise ValueError(f"{name} is not installed here: look up its licence and enter it in READ") from error
-    if expression := found.get("License-Expression"):
-        return canonicalize_license_expression(expression)
-    words = found.get("License") or ""
-    if words in WORDS:
-        return WORDS[words]
-    raise ValueError(f"{name} says of its licence only {words[:60]!r}: read it and enter it in READ")
+    if "License-Expression" in found:
+        return canonicalize_license_expression(found["License-Expression"])
+    if "License" in found and found["License"] in WORDS:
+        return WORDS[found["License"]]
+    raise ValueError(f"{name} does not say its licence in words that are known: read it and enter it in READ")
 
 
 def page() -> str:
