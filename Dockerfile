@@ -27,14 +27,21 @@ RUN /opt/newfound/bin/pip install --no-cache-dir --no-deps --no-build-isolation 
 
 FROM python:3.11-slim-bookworm
 
+# docker build --build-arg REVISION=$(git rev-parse HEAD)
+ARG VERSION=0.1.0
+ARG REVISION=unknown
 LABEL org.opencontainers.image.title="newfound" \
-    org.opencontainers.image.description="Open-set document categorization: known categories, and the new ones nobody named yet"
+    org.opencontainers.image.description="Open-set document categorization: known categories, and the new ones nobody named yet" \
+    org.opencontainers.image.licenses="MIT" \
+    org.opencontainers.image.version="${VERSION}" \
+    org.opencontainers.image.revision="${REVISION}"
 
-# A fixed uid, so that volumes keep their owner. These two folders and /tmp are all that is ever written:
+# A fixed uid, so that volumes keep their owner, and no program that lends another one. These two folders and /tmp are all that is ever written:
 # /data by the embedded service, /cache by numba. A new volume takes their owner over.
 RUN groupadd --system --gid 10001 newfound \
     && useradd --system --uid 10001 --gid newfound --no-create-home --home-dir /nonexistent newfound \
-    && install --directory --owner newfound --group newfound --mode 0750 /data /cache
+    && install --directory --owner newfound --group newfound --mode 0750 /data /cache \
+    && find / -xdev -type f -perm /6000 -exec chmod a-s {} +
 
 COPY --from=build /opt/newfound /opt/newfound
 

@@ -6,7 +6,7 @@ PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3; do \
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo run test test-slow test-cluster format lock clean
+.PHONY: demo run test test-slow test-cluster format lock licences sbom audit clean
 
 demo: .venv/installed  ## categorize the sample corpus and show the answer
 	@$(BIN)/python -m examples.demo
@@ -51,6 +51,15 @@ COMPILE := uv pip compile pyproject.toml --universal --python-version 3.11 --gen
 lock:  ## after a change of dependencies; needs uv
 	$(COMPILE) --output-file requirements.lock
 	$(COMPILE) --extra test --constraint requirements.lock --output-file requirements-test.lock
+
+licences: .venv/tested  ## docs/licences.md, of what is locked
+	@$(BIN)/python -m supply.licences
+
+sbom: .venv/tested  ## sbom.json: the bill of materials, CycloneDX 1.6
+	@$(BIN)/python -m supply.bill_of_materials sbom.json
+
+audit: .venv/tested  ## known vulnerabilities of what is locked; asks PyPI, and fails if it gets no answer
+	@$(BIN)/pip-audit --strict --requirement requirements.lock --require-hashes --disable-pip --progress-spinner off
 
 clean:
 	rm -rf .venv data .mypy_cache .pytest_cache .ruff_cache *.egg-info

@@ -36,6 +36,7 @@ from app.processes.kernel_cache import (
     turn_to_compile,
 )
 from app.processes.supervisor import ApiEnded, Supervisor, stop_on_signals
+from app.processes.trust import check_trusted
 from embedding.folder import UnusableModel
 
 logger = logging.getLogger(__name__)
@@ -119,6 +120,8 @@ def prepare_data(settings: Settings) -> None:
     """Make the folders of a database that is a file, and of a broker that is a folder."""
     if settings.database_url is None or settings.broker.startswith("filesystem:"):
         prepare_data_folder(settings)
+    if settings.broker.startswith("filesystem:"):
+        check_trusted("NEWFOUND_DATA_FOLDER", settings.data_folder.absolute(), with_group=True)
     url = make_url(settings.database)
     if url.get_backend_name() == "sqlite":
         prepare("NEWFOUND_DATABASE_URL" if settings.database_url else "NEWFOUND_DATA_FOLDER", file_of(url).parent)

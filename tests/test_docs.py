@@ -13,7 +13,7 @@ WIDTH = 120  # characters of a line, but for tables
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
-FOLDERS = "app|benchmarks|docs|examples|migrations|newfound_client|sampler|tests|worker"
+FOLDERS = "app|benchmarks|deploy|docs|examples|migrations|newfound_client|sampler|supply|tests|worker"
 PATH = re.compile(rf"`((?:{FOLDERS})/[\w./-]*)`")
 
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

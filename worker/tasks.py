@@ -63,8 +63,19 @@ class Reaping(bootsteps.StartStopStep):  # type: ignore[misc]
 celery.steps["worker"].add(Reaping)
 
 
+def only_task() -> None:
+    """Forget the tasks that Celery brings along: a message that names one of them is refused, as any unknown one is.
+
+    Some of them run other tasks, or send further messages, as the message says.
+    """
+    celery.finalize()
+    for name in [name for name in celery.tasks if name != CALL]:
+        celery.tasks.unregister(name)
+
+
 def run(name: str) -> int:
     """Work under this name until a signal ends it; returns the exit code."""
+    only_task()
     # What Celery's own command does, which is longer about its imports.
     worker = celery.Worker(
         hostname=name,

@@ -59,6 +59,7 @@ def clear(folder: Path) -> None:
 def settings_over(folder: Path) -> Settings:
     """The settings of a service over a data folder: those of the environment, but for where it is and its data are."""
     return read_settings(
+        secrets_folder=None,  # it may name another database
         data_folder=folder.absolute(),
         database_url=None,
         broker_url=None,

@@ -6,7 +6,7 @@ from typing import Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
@@ -26,6 +26,7 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, frozen=True, allow_inf_nan=False)
 
+    secrets_folder: Path | None = None  # of files named as variables are, which may hold any of these settings
     data_folder: Path = Path("data")
     database_url: str | None = None  # default: an SQLite file in the data folder
     broker_url: str | None = None  # default: files in the data folder
@@ -69,6 +70,20 @@ class Settings(BaseSettings):
     max_open_models_bytes: int = Field(default=2**29, ge=1)  # of models that the API keeps ready to answer
     max_model_bytes: int = Field(default=2**32, ge=1)  # of a model that is imported
     min_free_bytes: int = Field(default=2**28, ge=0)  # on the disk of an embedded database, and of encoded corpora
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """What is given in code counts first, then the environment, then the secrets folder."""
+        folder = (env_settings() | init_settings()).get("secrets_folder")
+        known = {name: text for name, text in secrets(folder).items() if name in cls.model_fields}
+        return init_settings, env_settings, InitSettingsSource(settings_cls, known)
 
     @field_validator("database_url")
     @classmethod
@@ -153,3 +168,16 @@ class Settings(BaseSettings):
     def broker_folder(self) -> Path:
         """Where the filesystem broker keeps its messages."""
         return self.data_folder.absolute() / "broker"
+
+
+def secrets(folder: Path | str | None) -> dict[str, str]:
+    """What the files of a secrets folder say, by the names of settings; an empty file says nothing.
+
+    Names are those of the variables, in capitals or not; other files are somebody else's. Raises OSError, or
+    UnicodeDecodeError.
+    """
+    if not folder:
+        return {}
+    files = [path for path in Path(folder).iterdir() if path.name.upper().startswith(PREFIX)]
+    found = {path.name.upper().removeprefix(PREFIX).lower(): path.read_text("utf-8").strip() for path in files}
+    return {name: text for name, text in found.items() if text}

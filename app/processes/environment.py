@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ from pydantic_core import ErrorDetails
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
-from app.core.settings import PREFIX, Settings
+from app.core.settings import PREFIX, Settings, secrets
 
 # Variables with our prefix that are no settings: docker-compose.yml reads the one, clients the other.
 OTHERS = {f"{PREFIX}ADDRESS", f"{PREFIX}KEY"}
@@ -28,17 +29,20 @@ class Shown(NamedTuple):
 
     name: str
     value: Any
-    origin: str  # environment or default
+    origin: str  # environment, secrets folder or default
 
 
 def read_settings(**given: Any) -> Settings:
-    """The settings that the environment makes, but for those that are given.
+    """The settings that the environment and the secrets folder make, but for those that are given.
 
     Raises WrongSetting, which names each variable that is at fault.
     """
-    unknown = unknown_names()
+    unknown = unknown_names(os.environ)
     try:
         settings = Settings(**given)
+        unknown += unknown_names(variable(name) for name in secrets(settings.secrets_folder))
+    except (OSError, UnicodeDecodeError) as error:
+        raise WrongSetting(f"{variable('secrets_folder')}: a file of it cannot be read: {error}") from error
     except ValidationError as error:
         raise WrongSetting("\n".join([*unknown, *map(fault, error.errors(include_url=False))])) from error
     except pydantic_settings.SettingsError as error:  # what should be JSON is none
@@ -55,10 +59,10 @@ def variable(field: str) -> str:
     return PREFIX + field.upper()
 
 
-def unknown_names() -> list[str]:
-    """A line for each variable with our prefix that no setting has."""
+def unknown_names(names: Iterable[str]) -> list[str]:
+    """A line for each name with our prefix that no setting has."""
     known = {variable(field) for field in Settings.model_fields}
-    unknown = sorted(name for name in os.environ if name.upper().startswith(PREFIX) and name.upper() not in known)
+    unknown = sorted(name for name in names if name.upper().startswith(PREFIX) and name.upper() not in known)
     return [
         f"{name}: unknown setting; did you mean {get_close_matches(name.upper(), known, 1, 0.0)[0]}?"
         for name in unknown
@@ -88,10 +92,15 @@ def in_force(settings: Settings) -> list[Shown]:
         "data_folder": str(settings.data_folder.absolute()),
     }
     values = settings.model_dump(mode="json") | used
-    given = settings.model_fields_set
-    return [
-        Shown(variable(field), value, "environment" if field in given else "default") for field, value in values.items()
-    ]
+    return [Shown(variable(field), value, origin(settings, field)) for field, value in values.items()]
+
+
+def origin(settings: Settings, field: str) -> str:
+    """Where a setting comes from."""
+    if field not in settings.model_fields_set:
+        return "default"
+    in_environment = any(name.upper() == variable(field) and value for name, value in os.environ.items())
+    return "secrets folder" if not in_environment and field in secrets(settings.secrets_folder) else "environment"
 
 
 def masked(url: str) -> str:

@@ -18,6 +18,7 @@ from pathlib import Path
 from app.core.settings import Settings
 from app.processes.folders import prepare
 from app.processes.supervisor import end_with_parent
+from app.processes.trust import check_files, check_trusted
 
 logger = logging.getLogger(__name__)
 
@@ -55,12 +56,16 @@ def version_name() -> str:
 
 
 def prepare_kernel_cache(settings: Settings) -> None:
-    """Let numba, which is yet to be imported, use the folder. Raises WrongSetting if it cannot be written to.
+    """Let numba, which is yet to be imported, use the folder.
 
-    Numba itself would take another folder without a word, where kernels of several versions mix, or none.
+    Raises WrongSetting if it cannot be written to, where numba itself would take another folder without a word, in
+    which kernels of several versions mix, or none; or if another user can write to it, as kernels are code.
     """
     folder = kernel_cache(settings)
-    prepare(VARIABLE if os.environ.get(VARIABLE) else "NEWFOUND_DATA_FOLDER", folder)
+    setting = VARIABLE if os.environ.get(VARIABLE) else "NEWFOUND_DATA_FOLDER"
+    prepare(setting, folder)
+    check_trusted(setting, folder)
+    check_files(setting, folder)
     os.environ[VARIABLE] = str(folder)
 
 

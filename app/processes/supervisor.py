@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import BinaryIO
 
-from app.core.settings import PREFIX, Settings
+from app.core.settings import PREFIX, Settings, secrets
 from app.processes.address import check_address, listens
 
 logger = logging.getLogger(__name__)
@@ -186,14 +186,13 @@ def told(code: int) -> str:
 def environment(settings: Settings) -> dict[str, str]:
     """The children's environment: these settings and no others, and one thread a process for linear algebra.
 
-    They run the code that this process runs: Python's `-m` would first look for a package `app` in the folder that
-    somebody happens to work in.
+    What is in the secrets folder is not put there: they read it themselves. They run the code that this process runs:
+    Python's `-m` would first look for a package `app` in the folder that somebody happens to work in.
     """
     values = settings.model_dump(mode="json", exclude_none=True)
-    ours = {
-        f"{PREFIX}{name.upper()}": value if isinstance(value, str) else json.dumps(value)
-        for name, value in values.items()
-    }
+    texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in values.items()}
+    kept = secrets(settings.secrets_folder)
+    ours = {f"{PREFIX}{name.upper()}": text for name, text in texts.items() if kept.get(name) != text}
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
     path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
     code = {"PYTHONSAFEPATH": "1", "PYTHONPATH": path}

@@ -120,12 +120,14 @@ class Redis:
 
     def __init__(self, folder: Path, address: str, port: int, launcher: Sequence[str] = ()) -> None:
         self.address, self.port = address, port
-        program, *arguments = service("redis")["command"]
-        assert program == "redis-server"
+        (folder / "redis-server").symlink_to(get_binary_path())
+        environment = {"PATH": f"{folder}:{os.defpath}", **service("redis")["environment"]}
         places = ["--bind", address, "--port", str(port), "--dir", str(folder), "--unixsocket", str(folder / "socket")]
-        command = [*launcher, str(get_binary_path()), *arguments, *places]
+        # `docker compose config` writes a dollar as the file does, twice.
+        words = [word.replace("$$", "$") for word in service("redis")["command"]]
+        command = [*launcher, *words, *places]
         self.client = redis.Redis(unix_socket_path=str(folder / "socket"), password=PASSWORDS["REDIS_PASSWORD"])
-        self.process = Process("redis", command, PATH, folder)
+        self.process = Process("redis", command, environment, folder)
         wait_for(self.answers, "Redis answers")
 
     def answers(self) -> bool:

@@ -186,7 +186,41 @@ def test_redis_keeps_what_it_has_and_refuses_what_it_cannot_hold(services: dict[
     command = " ".join(services["redis"]["command"])
     assert "--appendonly yes" in command
     assert "--maxmemory-policy noeviction" in command
-    assert f"--requirepass {PASSWORDS['REDIS_PASSWORD']}" in command
+    assert "exec redis-server - " in command  # its configuration comes by standard input, and signals reach it
+
+
+def test_no_secret_is_an_argument_of_a_process(services: dict[str, Any]) -> None:
+    for name, service in services.items():
+        words = [*service.get("command", []), *service.get("healthcheck", {}).get("test", [])]
+        assert not [word for word in words for secret in PASSWORDS.values() if secret in word], name
+    assert services["redis"]["environment"]["REDISCLI_AUTH"] == PASSWORDS["REDIS_PASSWORD"]
+
+
+def test_the_api_shares_no_folder_with_the_workers_who_run_compiled_kernels(services: dict[str, Any]) -> None:
+    volumes = {name: {mount["source"] for mount in services[name]["volumes"]} for name in ("api", "worker")}
+    assert volumes == {"api": {"uploads"}, "worker": {"numba-cache"}}
+
+
+def test_the_image_says_what_it_is() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    arguments = dict(rest.split("=") for word, rest in instructions() if word == "ARG")
+    assert arguments == {"VERSION": project["version"], "REVISION": "unknown"}
+    labels = dict(re.findall(r'org\.opencontainers\.image\.(\w+)="([^"]*)"', last("LABEL")))
+    assert labels == {
+        "title": project["name"],
+        "description": project["description"],
+        "licenses": project["license"],
+        "version": "${VERSION}",
+        "revision": "${REVISION}",
+    }
+
+
+def test_the_image_needs_no_shell_and_lends_nobody_another_user() -> None:
+    for word in ("ENTRYPOINT", "CMD"):
+        assert last(word).startswith('["'), word
+    assert last("HEALTHCHECK").rsplit("CMD", 1)[1].strip().startswith('["python"')
+    final = last("RUN")
+    assert "-perm /6000 -exec chmod a-s" in final
 
 
 def test_workers_in_containers_have_names_unlike_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
