@@ -36,8 +36,8 @@ LABEL org.opencontainers.image.title="newfound" \
     org.opencontainers.image.version="${VERSION}" \
     org.opencontainers.image.revision="${REVISION}"
 
-# A fixed uid, so that volumes keep their owner, and no program that lends another one. These two folders and /tmp are all that is ever written:
-# /data by the embedded service, /cache by numba. A new volume takes their owner over.
+# A fixed uid, so that volumes keep their owner, and no program that lends another one. These two folders and /tmp are
+# all that is ever written: /data by the embedded service, /cache by numba. A new volume takes their owner over.
 RUN groupadd --system --gid 10001 newfound \
     && useradd --system --uid 10001 --gid newfound --no-create-home --home-dir /nonexistent newfound \
     && install --directory --owner newfound --group newfound --mode 0750 /data /cache \
@@ -45,7 +45,9 @@ RUN groupadd --system --gid 10001 newfound \
 
 COPY --from=build /opt/newfound /opt/newfound
 
-# One thread a process for linear algebra: chains run beside each other, in processes.
+# One thread a process for linear algebra: chains run beside each other, in processes. Whether keys are asked for is no
+# secret, whatever the variable's name looks like.
+# hadolint ignore=DL3064
 ENV PATH=/opt/newfound/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1 \
@@ -55,6 +57,7 @@ ENV PATH=/opt/newfound/bin:$PATH \
     OPENBLAS_NUM_THREADS=1 \
     NEWFOUND_DATA_FOLDER=/data \
     NEWFOUND_HOST=0.0.0.0 \
+    NEWFOUND_API_KEYS=required \
     NEWFOUND_PORT=8000
 
 # Celery puts the working directory on the import path: it must be one that nobody writes to.

@@ -17,8 +17,9 @@ OVER = ("succeeded", "failed", "cancelled")
 class Client:
     """Speaks HTTP to one address."""
 
-    def __init__(self, address: str) -> None:
-        self.http = httpx2.Client(base_url=address, timeout=REQUEST_SECONDS)
+    def __init__(self, address: str, key: str | None = None) -> None:
+        headers = {"Authorization": f"Bearer {key}"} if key else None
+        self.http = httpx2.Client(base_url=address, timeout=REQUEST_SECONDS, headers=headers)
 
     def request(self, method: str, path: str, **options: Any) -> httpx2.Response:
         """One request; a test may send it from another place."""

@@ -21,6 +21,7 @@ SETTINGS = {
     "REAP_SECONDS": str(REAP),
     "LEG_SECONDS": str(LEG),
     "SAVE_SECONDS": "0.2",
+    "API_KEYS": "off",
 }
 WORKERS = ("one", "two")
 API_PORT = 8000

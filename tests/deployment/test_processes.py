@@ -32,10 +32,18 @@ def migrated(deployment: Deployment) -> Deployment:
     return deployment
 
 
+@pytest.fixture(scope="module")
+def key(migrated: Deployment) -> str:
+    """An API key, made as an operator makes it."""
+    made = migrated.run("api", [migrated.image.program(), "keys", "create", "--owner", "ada"])
+    assert made.wait() == 0, made.tail()
+    return next(line for line in made.log().splitlines() if line.startswith("nf_"))
+
+
 @pytest.fixture
-def client(migrated: Deployment) -> Iterator[Client]:
+def client(migrated: Deployment, key: str) -> Iterator[Client]:
     """A client of the API, whether it is up or not."""
-    client = Client(f"http://127.0.0.1:{migrated.port}")
+    client = Client(f"http://127.0.0.1:{migrated.port}", key)
     yield client
     client.http.close()
 
@@ -58,6 +66,13 @@ def test_the_api_refuses_an_empty_database_and_says_what_to_run(deployment: Depl
     api = deployment.start("api")
     assert api.wait() == 1, api.tail()
     assert "run `newfound migrate` first" in api.log()
+
+
+def test_the_image_asks_for_a_key(migrated: Deployment, api: Process) -> None:
+    stranger = Client(f"http://127.0.0.1:{migrated.port}")
+    assert stranger.is_up()
+    assert stranger.request("GET", "/v1/corpora").status_code == 401
+    stranger.http.close()
 
 
 def test_a_job_survives_the_stop_of_its_worker_and_succeeds_over_a_read_only_image(
