@@ -48,6 +48,7 @@ NEW_TABLES = (
     "document_vectors",
     "vector_steps",
     "category_descriptions",
+    "counts",
 )
 # What holds the words of texts: made in SQL by revision 0011, and no tables of the models.
 OF_SEARCH = {"text_index", "document_words", *(f"text_index_{part}" for part in ("data", "idx", "docsize", "config"))}

@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import Self
+from typing import Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
@@ -29,6 +29,10 @@ class Settings(BaseSettings):
     data_folder: Path = Path("data")
     database_url: str | None = None  # default: an SQLite file in the data folder
     broker_url: str | None = None  # default: files in the data folder
+
+    log_format: Literal["text", "json"] = "text"
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    otel: bool = False  # traces by OpenTelemetry, to where its own OTEL_EXPORTER_OTLP_* variables say
 
     host: str = "127.0.0.1"
     port: int = Field(default=8000, ge=1, le=65535)

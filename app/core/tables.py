@@ -631,6 +631,17 @@ class Worker(Base):
     embedding_model: Mapped[str | None] = mapped_column(String(64))  # digest of the model with which it makes vectors
 
 
+class Count(Base):
+    """What all workers together have counted of something, see app.core.counters."""
+
+    __tablename__ = "counts"
+
+    name: Mapped[str] = mapped_column(String(40), primary_key=True)
+    kind: Mapped[str] = mapped_column(String(20), primary_key=True)  # of units, or empty
+    part: Mapped[str] = mapped_column(String(20), primary_key=True)  # the end of a leg, a bucket, or empty
+    value: Mapped[float]
+
+
 class IdempotentRequest(Base):
     """A request under a key of its client's, and the answer that a repeat gets; kept for a day."""
 
