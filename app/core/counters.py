@@ -52,7 +52,7 @@ class Counters:
         """Count a value in its bucket, and add it to the sum."""
         bounds = BUCKETS[name]
         place = bisect_left(bounds, value)
-        self.add(name, part=f"{bounds[place]:g}" if place < len(bounds) else INFINITE)
+        self.add(name, part=str(bounds[place]) if place < len(bounds) else INFINITE)
         self.add(name, value, part=SUM)
 
     def flush(self, database: Database) -> None:

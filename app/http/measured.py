@@ -76,4 +76,4 @@ def log(scope: Scope, method: str, found: Found, status: int, seconds: float, n_
         "owner": getattr(caller, "owner", None),
         "key_id": getattr(caller, "key_id", None),
     }
-    logger.log(level, "%s %s %d", method, found.path, status, extra={"fields": fields})
+    logger.log(level, "request", extra={"fields": fields})

@@ -33,7 +33,7 @@ def counter(
 
 def histogram(name: str, help: str, counted: Mapping[Key, float]) -> HistogramMetricFamily:
     """What all workers have observed under a name, as a histogram."""
-    bounds = [*(f"{bound:g}" for bound in BUCKETS[name]), INFINITE]
+    bounds = [*(str(bound) for bound in BUCKETS[name]), INFINITE]
     in_buckets = [counted.get(Key(name, part=bound), 0.0) for bound in bounds]
     family = HistogramMetricFamily(PREFIX + name, help)
     family.add_metric((), list(zip(bounds, accumulate(in_buckets), strict=True)), counted.get(Key(name, part=SUM), 0.0))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 from prometheus_client.core import Metric
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.gc_collector import GCCollector
@@ -28,6 +28,8 @@ from app.observation.service_state import ServiceState, read_state
 STATE_SECONDS = 3.0  # for which what was read of the database is shown again
 REQUEST_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 JOURNALS = ("", "-wal", "-shm")  # endings of the files of an SQLite database
+
+disable_created_metrics()  # else every counter is two, for the sake of the time at which this process first met it
 
 CallsWaiting = Callable[[], int | None]
 

@@ -96,11 +96,8 @@ def leg_span(job_id: str, unit_id: int, kind: str) -> Iterator[None]:
     if provider is None:
         yield
         return
-    attributes: dict[str, str | int] = {
-        "newfound.job_id": job_id,
-        "newfound.unit_id": unit_id,
-        "newfound.unit_kind": kind,
-    }
+    told: dict[str, str | int] = {"job_id": job_id, "unit_id": unit_id, "unit_kind": kind}
+    attributes = {f"{SERVICE}.{name}": value for name, value in told.items()}
     with provider.get_tracer(SERVICE).start_as_current_span(
         f"leg {kind}", attributes=attributes, record_exception=False, set_status_on_exception=False
     ):
