@@ -40,7 +40,13 @@ def claim(session: Session, unit_id: int, token: str, lease_seconds: float) -> U
         session,
         update(Unit)
         .where(Unit.id == unit_id, is_free())
-        .values(status="running", token=token, lease_until=now() + lease_seconds, attempts=Unit.attempts + 1),
+        .values(
+            status="running",
+            token=token,
+            lease_until=now() + lease_seconds,
+            attempts=Unit.attempts + 1,
+            saved_at=now(),
+        ),
     )
     if not claimed:
         return None
@@ -99,6 +105,7 @@ def record_progress(
             n_categories=progress.n_categories,
             sweeps_per_second=progress.sweeps_per_second,
             digest=Unit.digest if progress.digest is None else progress.digest,
+            saved_at=now(),
             n_steps=Unit.n_steps if progress.n_steps is None else progress.n_steps,
             seconds=Unit.seconds if progress.seconds is None else progress.seconds,
         ),

@@ -29,7 +29,7 @@ STATE_SECONDS = 3.0  # for which what was read of the database is shown again
 REQUEST_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 JOURNALS = ("", "-wal", "-shm")  # endings of the files of an SQLite database
 
-disable_created_metrics()  # else every counter is two, for the sake of the time at which this process first met it
+disable_created_metrics()  # type: ignore[no-untyped-call]  # else every counter is two, for the sake of the time at which this process first met it
 
 CallsWaiting = Callable[[], int | None]
 
@@ -159,9 +159,7 @@ def of_state(state: ServiceState) -> Iterator[Metric]:
         {(): state.checkpoint_bytes},
     )
     yield gauge(
-        "running_checkpoint_age_seconds",
-        "Since the last save of that chain of them that has saved longest ago.",
-        {(): state.checkpoint_age},
+        "save_age_seconds", "Since the last save, of the running unit that saved longest ago.", {(): state.save_age}
     )
     yield counter("lease_losses", "Units whose leg let its lease run out: it died, or was cut off.", state.counts)
     yield counter("legs", "Legs that have ended, by kind of unit and end.", state.counts, ("kind", "end"))

@@ -7,18 +7,17 @@ or checkpoints.
 from collections import Counter
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Text, and_, case, cast, func, literal, select
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, Select, and_, case, func, select
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from app.core.counters import Key, read_counts
 from app.core.db import now
-from app.core.kinds import MODELS, UnitKind
+from app.core.kinds import UnitKind
 from app.core.presence import notes
-from app.core.runs import is_live
+from app.core.runs import LIVE
 from app.core.settings import Settings
-from app.core.tables import Checkpoint, Encoding, Job, SideRun, Unit, is_visible_job
+from app.core.tables import Checkpoint, Encoding, Job, SideRun, Unit
 
-UNFINISHED = ("waiting", "ready", "running")  # of units
 OTHER = "other"  # the model of a job whose settings name none
 
 
@@ -33,7 +32,7 @@ class ServiceState(NamedTuple):
     sweeps_per_second: float  # of the chains that are being worked at, all together
     tokens_per_second: float
     checkpoint_bytes: int  # the largest of the newest checkpoints of these chains
-    checkpoint_age: float  # seconds since the save of that chain of them that has saved longest ago
+    save_age: float  # seconds since the save of that unit, of those that are worked at, that has saved longest ago
     counts: dict[Key, float]  # of all workers
     database_bytes: int | None  # of the database's own; None: it is a file, see `metrics`
 
@@ -42,80 +41,82 @@ def read_state(session: Session, settings: Settings) -> ServiceState:
     """The state of the service now."""
     of_workers = notes(session, settings)
     sweeps, tokens = pace(session)
-    checkpoint_bytes, checkpoint_age = checkpoints(session)
+    units, queue_age = unfinished_units(session)
     return ServiceState(
         jobs=jobs_by_status(session),
-        units=units_by_status(session),
-        queue_age=queue_age(session),
+        units=units,
+        queue_age=queue_age,
         workers=sum(note is None for note in of_workers),
         starting_workers=sum(note is not None for note in of_workers),
         sweeps_per_second=sweeps,
         tokens_per_second=tokens,
-        checkpoint_bytes=checkpoint_bytes,
-        checkpoint_age=checkpoint_age,
+        checkpoint_bytes=checkpoint_bytes(session),
+        save_age=save_age(session),
         counts=read_counts(session),
         database_bytes=database_bytes(session),
     )
 
 
 def jobs_by_status(session: Session) -> Counter[tuple[str, str]]:
-    """How many jobs there are of each status and model.
+    """How many jobs there are of each status and model."""
+    asked = select(Job.status, Job.model, func.count()).where(Job.deleted_at.is_(None))
+    rows = session.execute(asked.group_by(Job.status, Job.model))
+    return Counter({(status, model or OTHER): count for status, model, count in rows})
 
-    Settings are looked at as text, since what is damaged there must not spoil the rest.
+
+def unfinished_units(session: Session) -> tuple[Counter[tuple[str, str]], float]:
+    """How many units of live runs there are of each status and kind, and how long the longest waiting job has waited.
+
+    It has a ready unit, and has waited since a worker last turned to it; since it, or its side run, was submitted, if
+    that came later.
     """
-    settings = cast(Job.settings, Text)
-    names = [(settings.contains(f'"model": "{name}"', autoescape=True), literal(str(name))) for name in MODELS]
-    model = case(*names, else_=OTHER)
-    rows = session.execute(select(Job.status, model, func.count()).where(is_visible_job()).group_by(Job.status, model))
-    return Counter({(status, name): count for status, name, count in rows})
+    of_main = unfinished_of(Job.status, Job.created_at, Unit.side.is_(None))
+    of_sides = unfinished_of(SideRun.status, SideRun.created_at, Unit.side == SideRun.kind)
+    of_sides = of_sides.join(SideRun, SideRun.job_id == Job.id)
+    rows = [*session.execute(of_main), *session.execute(of_sides)]
+    found: Counter[tuple[str, str]] = Counter()
+    for status, kind, count, _ in rows:
+        found[status, kind] += count
+    return found, max([0.0, *(waited for status, _, _, waited in rows if status == "ready")])
 
 
-def units_by_status(session: Session) -> Counter[tuple[str, str]]:
-    """How many units of live runs there are of each status and kind, without those that are done."""
-    asked = select(Unit.status, Unit.kind, func.count()).where(Unit.status.in_(UNFINISHED), is_live())
-    rows = session.execute(asked.group_by(Unit.status, Unit.kind))
-    return Counter({(status, kind): count for status, kind, count in rows})
+def unfinished_of(
+    status: InstrumentedAttribute[str], submitted: InstrumentedAttribute[float], is_part: ColumnElement[bool]
+) -> Select[str, str, int, float]:
+    """Status, kind, number and longest wait of the units of live runs that are not done.
 
-
-def queue_age(session: Session) -> float:
-    """How long the job has waited that has a ready unit and has waited longest: since a worker last turned to it.
-
-    Since it, or its side run, was submitted, if that came later.
+    From the few live runs to their units: of failed ones, however many, units may be ready for ever.
     """
-    submitted = func.coalesce(SideRun.created_at, Job.created_at)
     since = case((Job.claimed_at > submitted, Job.claimed_at), else_=submitted)
-    oldest = session.scalar(
-        select(now() - func.min(since))
-        .select_from(Unit)
-        .join(Job, Job.id == Unit.job_id)
-        .outerjoin(SideRun, and_(SideRun.job_id == Unit.job_id, SideRun.kind == Unit.side))
-        .where(Unit.status == "ready", is_live())
-    )
-    return max(float(oldest or 0.0), 0.0)
+    asked = select(Unit.status, Unit.kind, func.count(), now() - func.min(since)).select_from(Job)
+    asked = asked.join(Unit, Unit.job_id == Job.id)
+    return asked.where(status.in_(LIVE), is_part, Unit.status != "done").group_by(Unit.status, Unit.kind)
 
 
-def is_swept() -> list[ColumnElement[bool]]:
-    """The conditions that a unit is a chain at which a worker is."""
-    return [Unit.kind == UnitKind.CHAIN, Unit.status == "running", Unit.lease_until >= now()]
+def is_worked_at() -> ColumnElement[bool]:
+    """The condition that a worker is at a unit."""
+    return and_(Unit.status == "running", Unit.lease_until >= now())
 
 
 def pace(session: Session) -> tuple[float, float]:
     """Sweeps and tokens a second of the chains that are being worked at, as each last saved them."""
     rate = func.coalesce(Unit.sweeps_per_second, 0.0)
     asked = select(func.sum(rate), func.sum(rate * Encoding.n_tokens)).select_from(Unit).join(Job)
-    sweeps, tokens = session.execute(asked.join(Encoding, Encoding.id == Job.encoding_id).where(*is_swept())).one()
+    asked = asked.join(Encoding, Encoding.id == Job.encoding_id)
+    sweeps, tokens = session.execute(asked.where(Unit.kind == UnitKind.CHAIN, is_worked_at())).one()
     return float(sweeps or 0.0), float(tokens or 0.0)
 
 
-def checkpoints(session: Session) -> tuple[int, float]:
-    """Of the newest checkpoints of the chains that are being worked at: the largest size, and the greatest age."""
-    newest = select(func.max(Checkpoint.id)).join(Unit, Unit.id == Checkpoint.unit_id).where(*is_swept())
-    size, age = session.execute(
-        select(func.max(func.length(Checkpoint.data)), now() - func.min(Checkpoint.created_at)).where(
-            Checkpoint.id.in_(newest.group_by(Checkpoint.unit_id))
-        )
-    ).one()
-    return int(size or 0), max(float(age or 0.0), 0.0)
+def checkpoint_bytes(session: Session) -> int:
+    """The size of the largest of the newest checkpoints of these chains; their bytes are not read for it."""
+    newest = select(func.max(Checkpoint.id)).join(Unit, Unit.id == Checkpoint.unit_id)
+    newest = newest.where(Unit.kind == UnitKind.CHAIN, is_worked_at()).group_by(Checkpoint.unit_id)
+    return session.scalar(select(func.max(func.length(Checkpoint.data))).where(Checkpoint.id.in_(newest))) or 0
+
+
+def save_age(session: Session) -> float:
+    """How long ago that unit has saved, of those that are being worked at, which has saved longest ago."""
+    return max(session.scalar(select(now() - func.min(Unit.saved_at)).where(is_worked_at())) or 0.0, 0.0)
 
 
 def database_bytes(session: Session) -> int | None:
