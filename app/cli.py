@@ -56,6 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         process = getattr(parsed, "name", parsed.command)
         level = "WARNING" if parsed.is_client else settings.log_level
         logs.configure("text" if parsed.is_client else settings.log_format, level, process)
+        tracing.check(settings)
         if parsed.is_traced:
             tracing.configure(settings, process)
         for prepare_for in parsed.preparations:

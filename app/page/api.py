@@ -127,6 +127,7 @@ class Api:
             "client": outer.get("client"),
             "server": outer.get("server"),
             "state": outer.get("state", {}),
+            "extensions": {"newfound.inner": {}},  # part of another request: not counted, logged or traced by itself
         }
 
 
