@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from structlog.contextvars import bound_contextvars
+from structlog.contextvars import bind_contextvars, bound_contextvars
 
 from app.core import leases
 from app.core.counters import counters
@@ -37,7 +37,7 @@ def run(database: Database, settings: Settings, unit_id: int, leaving: Callable[
     run, as does a row that cannot be read. If the database is away, the lease runs out and a reaper calls again.
     """
     token = new_token()
-    with bound_contextvars(unit_id=unit_id):
+    with bound_contextvars(unit_id=unit_id, job_id=None):
         return attempt(database, settings, unit_id, token, leaving)
 
 
@@ -48,8 +48,8 @@ def attempt(database: Database, settings: Settings, unit_id: int, token: str, le
             claimed = leases.claim(session, unit_id, token, settings.lease_seconds)
         if claimed is None:
             return []
+        bind_contextvars(job_id=claimed.job_id)
         with (
-            bound_contextvars(job_id=claimed.job_id),
             counted(claimed.kind),
             leg_span(claimed.job_id, unit_id, claimed.kind),
             Heartbeat(database, settings, unit_id, token, leaving) as heartbeat,

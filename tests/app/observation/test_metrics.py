@@ -133,7 +133,7 @@ def test_a_real_job_is_counted_as_its_rows_say(
     counted = Counters()
     for module in ("worker.chains", "worker.leg", "worker.runner", "app.core.leases"):
         monkeypatch.setattr(f"{module}.counters", counted)
-    _, unit_ids = jobs.submit(database, jobs.upload(database, jobs.rows()), chains=2)
+    _, unit_ids = jobs.submit(database, jobs.upload(database, jobs.rows(8)), chains=2, sweeps=6)
     often = jobs.with_changes(settings, **jobs.SAVE_AFTER_EVERY_SWEEP)
     jobs.run_to_the_end(database, often, unit_ids)
     counted.flush(database)

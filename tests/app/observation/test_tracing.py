@@ -40,10 +40,10 @@ def spans(exporter: InMemorySpanExporter) -> list[ReadableSpan]:
 def test_a_request_is_a_span_named_by_its_route(exporter: InMemorySpanExporter, settings: Settings) -> None:
     parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     with TestClient(create_app(settings)) as client:
-        client.get("/v1/jobs/a-secret/documents/secret-key?search=secret-word", headers={"traceparent": parent})
+        client.get("/v1/jobs/a-secret/documents?search=secret-word", headers={"traceparent": parent})
         client.get("/health")
     first, second = spans(exporter)
-    assert first.name == "GET /v1/jobs/{job_id}/documents/{key}"
+    assert first.name == "GET /v1/jobs/{job_id}/documents"
     assert (first.attributes or {})["http.response.status_code"] == 404
     assert first.parent is not None and f"{first.context.trace_id:032x}" == parent.split("-")[1]
     assert second.name == "GET /health"
@@ -81,7 +81,7 @@ def test_nothing_is_traced_unless_it_is_asked_for(settings: Settings, monkeypatc
 
 
 def test_traces_without_the_extra_are_refused_in_one_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    kind: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("NEWFOUND_OTEL", "true")
     monkeypatch.setattr(tracing, "PACKAGES", ("opentelemetry.nothing", "nothing.at.all"))
