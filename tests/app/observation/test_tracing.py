@@ -53,8 +53,8 @@ def test_a_request_is_a_span_named_by_its_route(exporter: InMemorySpanExporter, 
 
 def test_a_page_is_one_span_whatever_it_asks_the_api(exporter: InMemorySpanExporter, settings: Settings) -> None:
     with TestClient(create_app(settings)) as client:
-        assert client.get("/jobs").status_code == 200
-    assert [span.name for span in spans(exporter)] == ["GET /jobs"]
+        assert client.get("/").status_code == 200
+    assert [span.name for span in spans(exporter)] == ["GET /"]
 
 
 def test_a_leg_is_a_span_with_its_job_and_unit(
