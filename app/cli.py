@@ -24,6 +24,7 @@ from app.core.db import Database, connect
 from app.core.embedding_models import check_folder, embedding_digest, try_model
 from app.core.schema import SchemaError, check_schema, migrate
 from app.core.settings import Settings
+from app.observation import logs, tracing
 from app.processes.address import AddressError, address_of, check_address
 from app.processes.environment import WrongSetting, in_force, masked, read_settings
 from app.processes.folders import PRIVATE_UMASK, FolderInUse, prepare, served_alone, warn_if_open
@@ -50,17 +51,23 @@ Preparation = Callable[[Settings], None]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit code."""
     parsed = make_parser().parse_args(arguments)
-    logging.basicConfig(level=parsed.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    logging.getLogger("alembic.runtime.plugins").setLevel(logging.WARNING)
     if not parsed.is_client:
         os.umask(PRIVATE_UMASK)
     try:
         settings = read_settings()
+        process = getattr(parsed, "name", parsed.command)
+        level = "WARNING" if parsed.is_client else settings.log_level
+        logs.configure("text" if parsed.is_client else settings.log_format, level, process)
+        tracing.check(settings)
+        if parsed.is_traced:
+            tracing.configure(settings, process)
         for prepare_for in parsed.preparations:
             prepare_for(settings)
         return int(parsed.run(settings, parsed))
     except WrongSetting as error:
         return refuse(str(error), WRONG_SETTING)
+    except tracing.NoTelemetry as error:
+        return refuse(f"NEWFOUND_OTEL: {error}", WRONG_SETTING)
     except (SchemaError, OpenToAll, ApiEnded, AddressError, FolderInUse, CommandFailed) as error:
         return refuse(str(error))
     except DBAPIError as error:
@@ -86,7 +93,8 @@ def make_parser() -> argparse.ArgumentParser:
 
     def add(name: str, run: Callable[..., int], help: str, *preparations: Preparation) -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=help)
-        command.set_defaults(run=run, preparations=preparations, is_client=False, log_level=logging.INFO)
+        is_traced = name in ("api", "worker")
+        command.set_defaults(command=name, run=run, preparations=preparations, is_client=False, is_traced=is_traced)
         return command
 
     everything = (prepare_data_folder, prepare_data, prepare_encodings, prepare_kernel_cache, check_embedding_folder)
@@ -106,7 +114,7 @@ def make_parser() -> argparse.ArgumentParser:
     keys.add_arguments(with_keys)
     add("config", config, "show every setting in force").add_argument("--json", action="store_true")
     client = add("categorize", categorize, "categorize the documents of some files, and write the answers to a file")
-    client.set_defaults(is_client=True, log_level=logging.WARNING)
+    client.set_defaults(is_client=True)
     add_arguments(client)
     return parser
 

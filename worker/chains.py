@@ -3,6 +3,7 @@
 import time
 from typing import Any
 
+from app.core.counters import counters
 from app.core.kinds import UnitKind
 from app.core.leases import UnitProgress
 from app.core.settings import Settings
@@ -74,10 +75,15 @@ def sweep(leg: Leg, model: Model[Any], state: ChainState) -> NewDraw:
 
 def save_chain(leg: Leg, state: ChainState, data: bytes, draws: list[NewDraw], rate: float) -> bool:
     """Save draws and the state that they lead to, as bytes; False if the run is over."""
-    return leg.save(
+    began = time.monotonic()
+    goes_on = leg.save(
         lambda session: store.save_chain(session, leg.unit, state.n_sweeps, data, draws),
         UnitProgress(state.n_sweeps, draws[-1].n_categories, rate, state.digest),
     )
+    counters.observe("checkpoint_bytes", len(data))
+    counters.observe("checkpoint_save_seconds", time.monotonic() - began)
+    counters.add("sweeps", len(draws))
+    return goes_on
 
 
 def finish(leg: Leg, model: Model[Any], stored: Stored, unit: Unit) -> Any:

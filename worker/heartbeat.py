@@ -4,6 +4,8 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from contextvars import copy_context
+from functools import partial
 from types import TracebackType
 
 import numpy as np
@@ -34,7 +36,8 @@ class Heartbeat:
         self.flag: Array = np.zeros(1, np.int64)  # read by kernels while it changes
         self.ended, self.lost = threading.Event(), threading.Event()
         self.renewed_at = time.monotonic()
-        self.thread = threading.Thread(target=self.beat, name=f"heartbeat-{unit_id}", daemon=True)
+        beat = partial(copy_context().run, self.beat)  # what it logs is of the job and unit as well
+        self.thread = threading.Thread(target=beat, name=f"heartbeat-{unit_id}", daemon=True)
 
     def __enter__(self) -> "Heartbeat":
         self.thread.start()
@@ -73,7 +76,7 @@ class Heartbeat:
             with self.database.sessions.begin() as session:
                 held = leases.renew(session, self.unit_id, self.token, self.settings.lease_seconds)
         except Exception as error:
-            logger.warning("unit %d: the lease was not renewed: %r", self.unit_id, error)
+            logger.warning("the lease was not renewed: %r", error)
             return
         if held:
             self.renewed_at = asked_at
@@ -86,5 +89,5 @@ class Heartbeat:
             with self.database.readers.begin() as session:
                 return leases.is_held(session, self.unit_id, self.token)
         except Exception as error:
-            logger.debug("unit %d: the database was not asked: %r", self.unit_id, error)
+            logger.debug("the database was not asked: %r", error)
             return True

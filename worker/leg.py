@@ -10,6 +10,7 @@ from typing import TypeVar
 from sqlalchemy.orm import Session
 
 from app.core import disk, leases
+from app.core.counters import counters
 from app.core.db import AWAY, Database, is_away
 from app.core.embedding_models import embedding_digest
 from app.core.leases import UnitProgress
@@ -118,7 +119,7 @@ class Leg:
 
     def wait(self, reason: str) -> None:
         """Wait a little, and say in the job's note why."""
-        logger.warning("job %s waits: %s", self.job.id, reason)
+        logger.warning("the job waits: %s", reason)
         try:
             with self.database.sessions.begin() as session:
                 leases.note(session, self.unit.id, self.token, reason)
@@ -152,17 +153,25 @@ class Leg:
             work(session)
             return next_units
 
-        return self.write(finish)
+        ready = self.write(finish)
+        self.count_end("done")
+        return ready
 
-    def give_back(self) -> list[int]:
+    def give_back(self, end: str = "turn_over") -> list[int]:
         """End the leg before its unit is done; returns the unit, if its run goes on."""
+        self.count_end(end)
         is_due = self.write(lambda session: leases.release(session, self.unit.id, self.token))
         return [self.unit.id] if is_due else []
 
     def fail(self, error: Exception) -> None:
         """Fail the run with the reason."""
+        self.count_end("failed")
         reason = reason_of(self.unit.kind, error)
         self.write(lambda session: leases.fail(session, self.unit.id, self.token, reason))
+
+    def count_end(self, end: str) -> None:
+        """Count how the leg ends."""
+        counters.add("legs", kind=self.unit.kind, part=end)
 
 
 def reason_of(kind: str, error: Exception) -> str:

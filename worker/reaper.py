@@ -11,6 +11,7 @@ from sqlalchemy import select
 
 from app.broker import queue
 from app.core import leases, presence
+from app.core.counters import counters
 from app.core.db import Database
 from app.core.embedding_models import embedding_digest
 from app.core.settings import Settings
@@ -34,13 +35,15 @@ class Reaper:
         self.thread.start()
 
     def stop(self) -> None:
-        """Reap no more."""
+        """Reap no more, and hand over what was counted."""
         self.ended.set()
+        self.hand_over()
 
     def go_on(self) -> None:
         """Reap until the worker ends."""
         while not self.ended.wait(self.settings.reap_seconds):
             self.reap()
+            self.hand_over()
             self.tidy()
 
     def reap(self) -> None:
@@ -53,6 +56,13 @@ class Reaper:
             logger.warning("reaping failed, will be retried: %r", error)
             return
         queue.wake(self.database.sessions, unit_ids)
+
+    def hand_over(self) -> None:
+        """Add what this process has counted to what all workers have."""
+        try:
+            counters.flush(self.database)
+        except Exception as error:
+            logger.warning("what was counted is handed over later: %r", error)
 
     def tidy(self) -> None:
         """Remove this host's files of encoded corpora that are no longer in the database."""

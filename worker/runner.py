@@ -4,14 +4,20 @@ import logging
 import os
 import secrets
 import socket
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from structlog.contextvars import bind_contextvars, bound_contextvars
 
 from app.core import leases
+from app.core.counters import counters
 from app.core.db import Database, is_away
 from app.core.errors import LeaseLost
 from app.core.kinds import SideKind, UnitKind
 from app.core.settings import Settings
 from app.core.tables import Job, SideRun, Unit
+from app.observation.tracing import leg_span
 from sampler.numerics.threads import Interrupted
 from worker.chains import run_chain
 from worker.conclude import conclude
@@ -31,13 +37,25 @@ def run(database: Database, settings: Settings, unit_id: int, leaving: Callable[
     run, as does a row that cannot be read. If the database is away, the lease runs out and a reaper calls again.
     """
     token = new_token()
+    with bound_contextvars(unit_id=unit_id, job_id=None):
+        return attempt(database, settings, unit_id, token, leaving)
+
+
+def attempt(database: Database, settings: Settings, unit_id: int, token: str, leaving: Callable[[], bool]) -> list[int]:
+    """Run the leg under this token, and whatever becomes of it, log it."""
     try:
         with database.sessions.begin() as session:
-            if leases.claim(session, unit_id, token, settings.lease_seconds) is None:
-                return []
-        with Heartbeat(database, settings, unit_id, token, leaving) as heartbeat:
+            claimed = leases.claim(session, unit_id, token, settings.lease_seconds)
+        if claimed is None:
+            return []
+        bind_contextvars(job_id=claimed.job_id)
+        with (
+            counted(claimed.kind),
+            leg_span(claimed.job_id, unit_id, claimed.kind),
+            Heartbeat(database, settings, unit_id, token, leaving) as heartbeat,
+        ):
             unit, job = read(database, unit_id)
-            logger.info("job %s: a leg of %s %s begins", job.id, unit.kind, "" if unit.chain is None else unit.chain)
+            logger.info("a leg of %s begins", unit.kind if unit.chain is None else f"{unit.kind} {unit.chain}")
             return work_on(Leg(database, settings, unit, job, heartbeat))
     except DatabaseAway as error:
         logger.warning("unit %d: its lease runs out: %s", unit_id, error)
@@ -48,6 +66,16 @@ def run(database: Database, settings: Settings, unit_id: int, leaving: Callable[
             logger.exception("unit %d cannot be read", unit_id)
             refuse(database, unit_id, error)
     return []
+
+
+@contextmanager
+def counted(kind: str) -> Iterator[None]:
+    """Within this context the seconds of a leg are counted."""
+    began_at = time.monotonic()
+    try:
+        yield
+    finally:
+        counters.add("leg_seconds", time.monotonic() - began_at, kind)
 
 
 def new_token() -> str:
@@ -77,14 +105,16 @@ def work_on(leg: Leg) -> list[int]:
     try:
         return WORK[leg.unit.kind](leg)
     except (LeaseLost, Stopped, Interrupted) as error:
-        logger.info("job %s: the leg of %s ends: %s", leg.job.id, leg.unit.kind, error)
-        return leg.give_back()  # a run that has ended left the lease in our hands
+        logger.info("the leg of %s ends: %s", leg.unit.kind, error)
+        return leg.give_back("stopped")  # a run that has ended left the lease in our hands
     except DatabaseAway:
+        leg.count_end("database_away")
         raise
     except Exception as error:
         if is_away(error):
+            leg.count_end("database_away")
             raise
-        logger.exception("job %s: %s failed", leg.job.id, leg.unit.kind)
+        logger.exception("%s failed", leg.unit.kind)
         leg.fail(error)
         return []
 

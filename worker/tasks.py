@@ -7,10 +7,18 @@ whoever supervises it starts it again.
 
 import logging
 import threading
+import warnings
 from typing import Any
 
 from celery import bootsteps
-from celery.signals import setup_logging, worker_shutting_down
+from celery.apps.worker import (
+    Worker,
+    install_worker_int_handler,
+    install_worker_term_handler,
+    install_worker_term_hard_handler,
+)
+from celery.platforms import SecurityWarning
+from celery.signals import setup_logging, worker_ready, worker_shutting_down
 
 from app.broker import queue
 from app.broker.queue import CALL, celery
@@ -18,6 +26,8 @@ from app.core.db import connect
 from app.core.settings import Settings
 from worker import turns
 from worker.reaper import Reaper
+
+logger = logging.getLogger(__name__)
 
 settings = Settings()
 queue.configure(settings)
@@ -39,9 +49,30 @@ def leave(**_: Any) -> None:
 
 
 @setup_logging.connect  # type: ignore[untyped-decorator]
-def log(loglevel: int = logging.INFO, **_: Any) -> None:
-    """One line a record on standard error, with no colours."""
-    logging.basicConfig(level=loglevel, format="%(asctime)s %(levelname)s %(name)s: %(message)s", force=True)
+def keep_logging(**_: Any) -> None:
+    """Leave logging as the command has set it up: Celery does so where anybody listens."""
+
+
+@worker_ready.connect  # type: ignore[untyped-decorator]
+def say_ready(sender: Any, **_: Any) -> None:
+    """Log that this worker hears calls."""
+    broker = "the broker's folder" if queue.is_folder(settings) else sender.app.connection().as_uri()  # without secrets
+    logger.info("%s is ready and hears calls from %s", sender.hostname, broker)
+
+
+class QuietWorker(Worker):  # type: ignore[misc]
+    """Celery's worker without a banner, and without what it prints past all logging when it is ended."""
+
+    def install_platform_tweaks(self, worker: Any) -> None:
+        """Listen to signals."""
+        super().install_platform_tweaks(worker)
+        install_worker_term_handler(worker, verbose=False)
+        install_worker_int_handler(worker, verbose=False, callback=end_at_once_next_time)
+
+
+def end_at_once_next_time(worker: Any) -> None:
+    """Let a second Ctrl-C end a worker in the middle of its sweep."""
+    install_worker_term_hard_handler(worker, sig="SIGINT", verbose=False)
 
 
 class Reaping(bootsteps.StartStopStep):  # type: ignore[misc]
@@ -57,6 +88,7 @@ class Reaping(bootsteps.StartStopStep):  # type: ignore[misc]
 
     def stop(self, parent: Any) -> None:
         """Reap no more."""
+        logger.info("this worker ends")
         self.reaper.stop()
 
 
@@ -76,14 +108,19 @@ def only_task() -> None:
 def run(name: str) -> int:
     """Work under this name until a signal ends it; returns the exit code."""
     only_task()
-    # What Celery's own command does, which is longer about its imports.
-    worker = celery.Worker(
-        hostname=name,
-        pool_cls="solo",
-        loglevel="INFO",
-        without_gossip=True,
-        without_mingle=True,
-        without_heartbeat=True,
-    )
+    with warnings.catch_warnings():
+        # Of work as root, since a message may hold code: ours hold nothing.
+        warnings.simplefilter("ignore", SecurityWarning)
+        # What Celery's own command does, which is longer about its imports.
+        worker = QuietWorker(
+            app=celery,
+            hostname=name,
+            pool_cls="solo",
+            loglevel=settings.log_level,
+            quiet=True,
+            without_gossip=True,
+            without_mingle=True,
+            without_heartbeat=True,
+        )
     worker.start()
     return int(worker.exitcode or 0)

@@ -22,6 +22,7 @@ CALL, QUEUE = "newfound.work", "newfound"
 MAX_CALLS = 1_000  # in the queue, however many units wait: each worker that is called goes on to all of them
 POLLING_SECONDS = 0.2
 FOLDER_TRANSPORT = "app.broker.folder:FolderTransport"
+FOLDER_URL = "filesystem://localhost/"  # Kombu warns of a URL without a host
 CONNECT_SECONDS, SOCKET_SECONDS = 2, 10  # a broker that does not answer holds up a request no longer
 
 celery = Celery("newfound")
@@ -33,7 +34,7 @@ def configure(settings: Settings) -> None:
     Each process calls this at its start, since importing a module makes no folders.
     """
     celery.conf.update(
-        broker_url=settings.broker,
+        broker_url=FOLDER_URL if is_folder(settings) else settings.broker,
         broker_transport=FOLDER_TRANSPORT if is_folder(settings) else None,
         broker_transport_options=transport_options(settings),
         broker_connection_retry_on_startup=True,

@@ -90,7 +90,12 @@ def connect(url: str) -> Database:
     is_sqlite = make_url(url).get_backend_name() == "sqlite"
     arguments = SQLITE_STATEMENTS if is_sqlite else POSTGRES_TIMEOUTS | POSTGRES_PLANS
     engine = create_engine(
-        url, pool_size=POOL_SIZE, max_overflow=POOL_OVERFLOW, pool_pre_ping=True, connect_args=arguments
+        url,
+        pool_size=POOL_SIZE,
+        max_overflow=POOL_OVERFLOW,
+        pool_pre_ping=True,
+        connect_args=arguments,
+        hide_parameters=True,  # in errors: they are what clients sent
     )
     if is_sqlite:
         make_folder(url)

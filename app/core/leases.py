@@ -11,6 +11,7 @@ from typing import NamedTuple
 from sqlalchemy import ColumnElement, Update, and_, case, func, or_, select, update
 from sqlalchemy.orm import Session, aliased
 
+from app.core.counters import counters
 from app.core.db import now
 from app.core.ends import end_run
 from app.core.errors import LeaseLost
@@ -34,14 +35,23 @@ def is_free() -> ColumnElement[bool]:
 
 def claim(session: Session, unit_id: int, token: str, lease_seconds: float) -> Unit | None:
     """Take the unit for one leg under a fresh token; None if it is not free."""
+    before = session.scalar(select(Unit.token).where(Unit.id == unit_id))  # of a leg that lost it, if there is one
     claimed = change(
         session,
         update(Unit)
         .where(Unit.id == unit_id, is_free())
-        .values(status="running", token=token, lease_until=now() + lease_seconds, attempts=Unit.attempts + 1),
+        .values(
+            status="running",
+            token=token,
+            lease_until=now() + lease_seconds,
+            attempts=Unit.attempts + 1,
+            saved_at=now(),
+        ),
     )
     if not claimed:
         return None
+    if before is not None:
+        counters.add("lease_losses")
     unit = session.get_one(Unit, unit_id, populate_existing=True)
     change(session, update(Job).where(Job.id == unit.job_id).values(claimed_at=now()))
     run = run_of(unit)
@@ -95,6 +105,7 @@ def record_progress(
             n_categories=progress.n_categories,
             sweeps_per_second=progress.sweeps_per_second,
             digest=Unit.digest if progress.digest is None else progress.digest,
+            saved_at=now(),
             n_steps=Unit.n_steps if progress.n_steps is None else progress.n_steps,
             seconds=Unit.seconds if progress.seconds is None else progress.seconds,
         ),
@@ -232,6 +243,7 @@ def reap(session: Session) -> list[int]:
             .values(status="ready", token=None, lease_until=now() + CALL_SECONDS),
         )
     ]
+    counters.add("lease_losses", sum(unit.status == "running" for unit in freed))
     poison = {run_of(unit): unit for unit in freed if unit.status == "running" and unit.attempts >= MAX_ATTEMPTS}
     for run, unit in sorted(poison.items(), key=lambda item: item[1].id):
         end_run(session, run, "failed", poisonous(unit))

@@ -31,6 +31,10 @@ class Settings(BaseSettings):
     database_url: str | None = None  # default: an SQLite file in the data folder
     broker_url: str | None = None  # default: files in the data folder
 
+    log_format: Literal["text", "json"] = "text"
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    otel: bool = False  # traces by OpenTelemetry, to where its own OTEL_EXPORTER_OTLP_* variables say
+
     host: str = "127.0.0.1"
     port: int = Field(default=8000, ge=1, le=65535)
     api_keys: Literal["auto", "required", "off"] = "auto"  # whether requests need one; auto: once any was made

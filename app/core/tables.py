@@ -261,6 +261,12 @@ class AtomRun(Base):
     data: Mapped[bytes]
 
 
+def model_of(context: Any) -> str | None:
+    """The model of a job that is inserted."""
+    settings = context.get_current_parameters()["settings"]
+    return settings.get("model") if isinstance(settings, dict) else None
+
+
 class Job(Base):
     """One categorization of a corpus version. Its status changes in lifecycle.py and leases.py alone."""
 
@@ -270,6 +276,7 @@ class Job(Base):
     corpus_id: Mapped[str] = parent("corpora.id", index=True)
     corpus_version: Mapped[int]
     settings: Mapped[dict[str, Any]]  # as JobIn.settings() has them
+    model: Mapped[str | None] = mapped_column(String(20), default=model_of)  # as these say, to be counted
     status: Mapped[str] = mapped_column(String(20))  # queued running paused succeeded failed cancelled
     error: Mapped[str | None]
     encoding_id: Mapped[int | None] = mapped_column(ForeignKey("encodings.id"), index=True)
@@ -295,6 +302,7 @@ class Job(Base):
     __table_args__ = (
         Index(None, "created_at", "id"),
         Index(None, "owner", "created_at", "id"),
+        Index("ix_jobs_status", "status", "model", "deleted_at"),  # what metrics count, and the few that are live
         Index("ix_jobs_deleted", "deleted_at", sqlite_where=IS_DELETED, postgresql_where=IS_DELETED),
     )
 
@@ -376,6 +384,7 @@ class Unit(Base):
     n_categories: Mapped[int | None]
     sweeps_per_second: Mapped[float | None]
     seconds: Mapped[float] = mapped_column(default=0.0, server_default="0")  # that its legs have worked
+    saved_at: Mapped[float | None]  # when its leg last saved, or began if it has not
     digest: Mapped[str | None] = mapped_column(String(64))  # of the states or steps so far, a hash chain in hex
     error: Mapped[str | None]  # the last one since the last save
 
@@ -660,6 +669,17 @@ class ApiKey(Base):
     expires_at: Mapped[float | None]
     revoked_at: Mapped[float | None]
     used_at: Mapped[float | None]  # the last time, to the hour
+
+
+class Count(Base):
+    """What all workers together have counted of something, see app.core.counters."""
+
+    __tablename__ = "counts"
+
+    name: Mapped[str] = mapped_column(String(40), primary_key=True)
+    kind: Mapped[str] = mapped_column(String(20), primary_key=True)  # of units, or empty
+    part: Mapped[str] = mapped_column(String(20), primary_key=True)  # the end of a leg, a bucket, or empty
+    value: Mapped[float]
 
 
 class IdempotentRequest(Base):

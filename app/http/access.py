@@ -12,9 +12,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.access.callers import ANYONE, Caller, KnownKeys
 from app.core.errors import CrossSite, KeyMissing, ScopeMissing, ServiceError
+from app.core.request_ids import INNER
 from app.core.settings import Settings
 from app.http.problems import database_refusal, refusal, unanswered
-from app.page.api import INNER, KEY_COOKIE
+from app.page.api import KEY_COOKIE
 
 SCHEMES = {
     "key": {"type": "http", "scheme": "bearer", "description": "An API key: `Authorization: Bearer nf_…`."},

@@ -33,6 +33,7 @@ class Broker:
     def __init__(self, look: Callable[[], int | None] = queue.calls_waiting) -> None:
         self.look, self.lock = look, threading.Lock()
         self.answers: bool | None = None
+        self.n_calls: int | None = None  # that waited when it last answered
         self.url: str | None = None  # of the broker that was asked
         self.seen_at = 0.0
 
@@ -46,11 +47,16 @@ class Broker:
             threading.Thread(target=self.ask, name="broker", daemon=True).start()
         return bool(self.answers)
 
+    def calls_waiting(self) -> int | None:
+        """How many calls waited for a worker then; None if it did not answer."""
+        return self.n_calls if self.is_there() else None
+
     def ask(self) -> None:
         """Ask it now, unless somebody else does."""
         if self.lock.acquire(blocking=self.answers is None):
             try:
-                self.answers, self.seen_at = self.look() is not None, time.monotonic()
+                self.n_calls = self.look()
+                self.answers, self.seen_at = self.n_calls is not None, time.monotonic()
             finally:
                 self.lock.release()
 

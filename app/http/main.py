@@ -29,10 +29,13 @@ from app.core.schema import check_schema
 from app.core.settings import Settings
 from app.frozen.models import OpenModels
 from app.http.access import SCHEMES, Access
+from app.http.condition import broker
 from app.http.dependencies import problems
 from app.http.front_door import FrontDoor
+from app.http.measured import Measured
 from app.http.problems import render_errors
 from app.http.remembered_groups import RememberedGroups
+from app.http.route_names import RouteNames
 from app.http.routers import (
     answers,
     audit,
@@ -49,6 +52,7 @@ from app.http.routers import (
     labels,
     lineage,
     method_comparisons,
+    metrics,
     models,
     new_documents,
     power,
@@ -64,6 +68,8 @@ from app.http.routers import (
     uploads,
     vectors,
 )
+from app.observation import tracing
+from app.observation.metrics import Metrics
 from app.page import routes as page
 from app.schemas.common import Problem
 from app.search.indexing import Indexing
@@ -115,6 +121,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         version=version("newfound"),
         description=DESCRIPTION,
         lifespan=lifespan,
+        telemetry=tracing.telemetry(),
         redirect_slashes=False,  # to an absolute address, made of the Host header: `front_door` does it better
     )
     app.state.settings = settings
@@ -125,9 +132,11 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.remembered_texts = RememberedTexts()
     app.state.remembered_groups = RememberedGroups()
     app.state.open_models = OpenModels(settings.max_open_models_bytes)
+    app.state.metrics = Metrics(database, settings, broker.calls_waiting)
     app.router.routes.extend(routes())
     app.add_middleware(Access, keys=KnownKeys(database, settings.api_keys), settings=settings)
     app.add_middleware(FrontDoor, routes=app.routes, settings=settings)
+    app.add_middleware(Measured, names=RouteNames(app.routes, settings.root_path), metrics=app.state.metrics)
     render_errors(app)
     app.openapi = document  # type: ignore[method-assign]
     return app
@@ -142,7 +151,7 @@ def routes() -> list[BaseRoute]:
     whole = APIRouter()
     of_models = (new_documents, models, method_comparisons)
     of_corpora = (corpora, uploads, documents, vectors, descriptions, preview)
-    for part in (*of_corpora, jobs, side_runs, *of_answers, *of_one, *of_review, *of_models):
+    for part in (*of_corpora, jobs, side_runs, *of_answers, *of_one, *of_review, *of_models, metrics):
         whole.include_router(part.router, responses={**ANYWHERE, **WITH_KEYS})
     whole.include_router(health.router, responses=ANYWHERE)
     whole.include_router(page.router)

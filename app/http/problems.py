@@ -38,6 +38,7 @@ AWAY = (OperationalError, InterfaceError)
 
 RETRY_SECONDS = "5"
 HOW_TO_SIGN_IN = 'Bearer realm="Newfound"'
+SHOWN_PATH = "newfound.path"  # in the scope: the path as logs show it, see `measured`
 
 
 class ProblemResponse(JSONResponse):
@@ -139,12 +140,17 @@ def unanswered(request: Request, error: BaseException | None) -> ProblemResponse
 def log_refusal(request: Request, error: BaseException | None) -> None:
     """Log in one line why the database failed; its statement and parameters may hold what clients sent."""
     first_line = str(error).partition("\n")[0]
-    logger.error("%s %s: %s: %s", request.method, request.url.path, type(error).__name__, first_line)
+    logger.error("%s %s: %s: %s", request.method, shown_path(request), type(error).__name__, first_line)
+
+
+def shown_path(request: Request) -> str:
+    """The path of a request as logs show it: without keys of documents and other words of clients."""
+    return str(request.scope.get(SHOWN_PATH, "a path"))
 
 
 def internal_error(request: Request, error: Exception) -> ProblemResponse:
     """The answer where nothing else fits; tells nothing of the error, which the server logs."""
-    logger.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    logger.error("%s %s failed", request.method, shown_path(request), exc_info=error)
     return refusal(request, InternalError("the error has been logged"))
 
 

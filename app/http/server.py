@@ -40,6 +40,8 @@ def options(settings: Settings) -> dict[str, Any]:
         "port": settings.port,
         "http": bounded(settings),
         "ws": "none",
+        "log_config": None,  # as all else of this process, see `app.observation.logs`
+        "access_log": False,  # `app.http.measured` has one
         "proxy_headers": bool(settings.forwarded_allow_ips.strip()),
         "forwarded_allow_ips": settings.forwarded_allow_ips,
         "timeout_graceful_shutdown": GRACEFUL_SECONDS,

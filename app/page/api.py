@@ -11,7 +11,8 @@ from fastapi import Depends, Request
 from starlette.datastructures import Headers
 from starlette.types import Message, Receive, Scope
 
-INNER = "newfound.inner"  # the extension by which a request says that the page asks, within the process
+from app.core.request_ids import INNER
+
 KEY_COOKIE = "newfound_key"  # in which a browser keeps the key of whoever signed in
 Params = Mapping[str, Any]
 

@@ -21,6 +21,7 @@ class Spooled(NamedTuple):
     file: BinaryIO
     name: str | None
     content_type: str | None
+    size: int  # bytes
     sha256: str  # of the file's bytes, without the form around them
     form: dict[str, list[str]]  # the other fields of the form
 
@@ -55,9 +56,9 @@ async def spool(
     digest = writer.digest.hexdigest()
     file.seek(0)
     if form is None:
-        return Spooled(file, None, content_type or None, digest, {})
+        return Spooled(file, None, content_type or None, writer.size, digest, {})
     form.end()
-    return Spooled(file, form.name, form.content_type, digest, form.fields)
+    return Spooled(file, form.name, form.content_type, writer.size, digest, form.fields)
 
 
 class Writer:

@@ -93,7 +93,7 @@ class Running:
 def running(settings: Settings) -> Iterator[Running]:
     """The API within this context, on a port that is free."""
     settings = settings.model_copy(update={"port": 0})
-    config = uvicorn.Config(create_app(settings), log_config=None, **options(settings))
+    config = uvicorn.Config(create_app(settings), **options(settings))
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
     thread.start()

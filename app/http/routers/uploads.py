@@ -2,6 +2,8 @@
 
 import hashlib
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
@@ -36,6 +38,7 @@ from app.http.dependencies import (
     rendered,
 )
 from app.http.files import file_body, look_at, received, with_form
+from app.observation.metrics import Metrics
 from app.schemas.uploads import UploadChoices, UploadOut
 from app.uploads import intake
 from app.uploads.body import Spooled
@@ -99,22 +102,37 @@ async def upload_documents(
     )
     if once.key is None:  # else an earlier answer may say more than that the corpus is gone
         await intake.patiently(store.look)
-    async with received(request, settings) as spooled:
-        once = replace(once, digest=digest_of(spooled, request))
-        kept = await intake.patiently(partial(begin_upload, sessions, once))
-        if kept is not None:
-            return rendered(kept)
-        try:
-            choices = with_form(choices, spooled)
-            store.on_conflict = choices.on_conflict
-            if once.key is not None:
-                await intake.patiently(store.look)
-            reading = await intake.read(partial(look_at, spooled, choices, settings, tuple(choices.text)))
-            told = await take_in(reading, store, choices, readers)
-        except ServiceError:
-            await intake.patiently(partial(withdraw_upload, sessions, once))
-            raise
+    metrics: Metrics = request.app.state.metrics
+    with counted_if_refused(metrics):
+        async with received(request, settings) as spooled:
+            metrics.uploaded_bytes.inc(spooled.size)
+            once = replace(once, digest=digest_of(spooled, request))
+            kept = await intake.patiently(partial(begin_upload, sessions, once))
+            if kept is not None:
+                return rendered(kept)
+            try:
+                choices = with_form(choices, spooled)
+                store.on_conflict = choices.on_conflict
+                if once.key is not None:
+                    await intake.patiently(store.look)
+                reading = await intake.read(partial(look_at, spooled, choices, settings, tuple(choices.text)))
+                told = await take_in(reading, store, choices, readers)
+            except ServiceError:
+                await intake.patiently(partial(withdraw_upload, sessions, once))
+                raise
+    if not choices.validate_only:
+        metrics.count_upload("accepted", told.accepted, told.rejected)
     return rendered(await intake.patiently(partial(end_upload, sessions, once, answer(HTTPStatus.OK, told))))
+
+
+@contextmanager
+def counted_if_refused(metrics: Metrics) -> Iterator[None]:
+    """Within this context a refusal of an upload is counted, with its rows where it came so far."""
+    try:
+        yield
+    except ServiceError as error:
+        metrics.count_upload("refused", *(int(error.members.get(name) or 0) for name in ("accepted", "rejected")))
+        raise
 
 
 def digest_of(spooled: Spooled, request: Request) -> str:

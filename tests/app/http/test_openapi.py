@@ -117,6 +117,7 @@ OPERATIONS = {
     "get_health": ("get", "/health"),
     "get_readiness": ("get", "/readyz"),
     "get_liveness": ("get", "/livez"),
+    "get_metrics": ("get", "/metrics"),
 }
 
 
