@@ -37,6 +37,7 @@ class Settings(BaseSettings):
     forwarded_allow_ips: str = Field(default="", pattern=ADDRESSES)  # proxies whose X-Forwarded-* headers are trusted
     client_seconds: float = Field(default=30.0, gt=0)  # a client that is silent for this long is cut off
     max_connections: int = Field(default=1_000, ge=1)
+    max_event_streams: int = Field(default=500, ge=1)  # each holds one of these connections for as long as its job runs
     workers: int = Field(default=2, ge=1)
     threads: int = Field(default=1, ge=1)  # of a worker, for the sweeps of its leg; no result depends on it
 

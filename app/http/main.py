@@ -19,8 +19,10 @@ from app.core.schema import check_schema
 from app.core.settings import Settings
 from app.frozen.models import OpenModels
 from app.http.dependencies import problems
+from app.http.event_streams import EventStreams
 from app.http.front_door import FrontDoor
 from app.http.problems import render_errors
+from app.http.protocol import EVENT_STREAMS
 from app.http.remembered_groups import RememberedGroups
 from app.http.routers import (
     answers,
@@ -30,6 +32,7 @@ from app.http.routers import (
     decisions,
     descriptions,
     documents,
+    events,
     exports,
     groups,
     health,
@@ -87,13 +90,15 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         database.engine.dispose()
         raise
     queue.configure(settings)
+    streams = EventStreams(database, settings)
     removal, indexing = Removal(database), Indexing(database, partial(shortage, settings))
 
     @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
         removal.wake()  # deletions that the last process did not come to the end of
         indexing.forget_erased()  # of which the same is true
-        yield
+        yield {EVENT_STREAMS: streams}  # for the protocol, which sees first that the server is to end
+        await streams.stop()
         removal.stop()
         indexing.stop()
         database.engine.dispose()
@@ -109,6 +114,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.database = database
     app.state.removal = removal
     app.state.indexing = indexing
+    app.state.event_streams = streams
     app.state.known_counts = KnownCounts()
     app.state.remembered_texts = RememberedTexts()
     app.state.remembered_groups = RememberedGroups()
@@ -129,7 +135,7 @@ def routes() -> list[BaseRoute]:
     whole = APIRouter()
     of_models = (new_documents, models, method_comparisons)
     of_corpora = (corpora, uploads, documents, vectors, descriptions, preview)
-    for part in (*of_corpora, jobs, side_runs, *of_answers, *of_one, *of_review, *of_models, health):
+    for part in (*of_corpora, jobs, events, side_runs, *of_answers, *of_one, *of_review, *of_models, health):
         whole.include_router(part.router, responses=ANYWHERE)
     whole.include_router(page.router)
     return whole.routes
