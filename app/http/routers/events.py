@@ -45,6 +45,7 @@ ANSWERS: dict[int | str, dict[str, Any]] = {
     "/events",
     operation_id="get_job_events",
     summary="Listen to a job",
+    status_code=HTTPStatus.OK,
     response_class=EventStream,
     responses={**problems(JobNotFound, TooManyListeners, MalformedRequest), **ANSWERS},
 )
