@@ -29,13 +29,23 @@ data: {"status":"succeeded","error":null}
 id: W1tbMCwxNjFdXSwiOWYxYyIsdHJ1ZV0
 
 """
+# Of each event, as OpenAPI has it.
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "event": {"type": "string", "enum": ["progress", "draws", "end", "bye"]},
+        "data": {"type": "string", "contentMediaType": "application/json"},
+        "id": {"type": "string", "description": "Opaque; for `Last-Event-ID`."},
+        "retry": {"type": "integer", "minimum": 0},
+    },
+}
 ANSWERS: dict[int | str, dict[str, Any]] = {
     HTTPStatus.OK.value: {
         "description": "Server-sent events. `progress`: the job, as `GET /v1/jobs/{job_id}` has it, whenever it has "
         "changed. `draws`: draws that are new, as the trace has them, up to 1,000 a message. `end`: the job, and its "
         "extension and power test if any, have ended: `status` (`deleted` if the job is gone) and `error`. `bye`: the "
         "service is about to end; come again. Comments keep the connection open.",
-        "content": {EventStream.media_type: {"example": EXAMPLE}},
+        "content": {EventStream.media_type: {"schema": SCHEMA, "example": EXAMPLE}},
     },
     HTTPStatus.NO_CONTENT.value: {"description": "The client has seen the end, so an EventSource does not come again."},
 }
