@@ -1,6 +1,7 @@
 """What an operator may set, each by an environment variable NEWFOUND_<NAME>; `app.processes.environment` reads them."""
 
 import re
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit
@@ -38,6 +39,7 @@ class Settings(BaseSettings):
     client_seconds: float = Field(default=30.0, gt=0)  # a client that is silent for this long is cut off
     max_connections: int = Field(default=1_000, ge=1)
     max_event_streams: int = Field(default=500, ge=1)  # each holds one of these connections for as long as its job runs
+    webhook_networks: str = ""  # beside public addresses, networks that webhooks may go to, with commas; also by http
     workers: int = Field(default=2, ge=1)
     threads: int = Field(default=1, ge=1)  # of a worker, for the sweeps of its leg; no result depends on it
 
@@ -69,6 +71,17 @@ class Settings(BaseSettings):
     max_open_models_bytes: int = Field(default=2**29, ge=1)  # of models that the API keeps ready to answer
     max_model_bytes: int = Field(default=2**32, ge=1)  # of a model that is imported
     min_free_bytes: int = Field(default=2**28, ge=0)  # on the disk of an embedded database, and of encoded corpora
+
+    @field_validator("webhook_networks")
+    @classmethod
+    def check_networks(cls, value: str) -> str:
+        """Refuse what is no list of networks."""
+        for part in filter(None, map(str.strip, value.split(","))):
+            try:
+                ip_network(part)
+            except ValueError:
+                raise ValueError(f"{part} is not a network such as 10.1.0.0/16 or fd00:1::/64") from None
+        return value
 
     @field_validator("database_url")
     @classmethod

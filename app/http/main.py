@@ -62,6 +62,7 @@ from app.search.indexing import Indexing
 from app.uploads.corpus_counts import KnownCounts
 from app.uploads.removal import Removal
 from app.uploads.texts import RememberedTexts
+from app.webhooks.sending import Sending
 
 TITLE = "Newfound"
 DESCRIPTION = """
@@ -90,15 +91,17 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         database.engine.dispose()
         raise
     queue.configure(settings)
-    streams = EventStreams(database, settings)
+    streams, sending = EventStreams(database, settings), Sending(database, settings)
     removal, indexing = Removal(database), Indexing(database, partial(shortage, settings))
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
+        sending.start()
         removal.wake()  # deletions that the last process did not come to the end of
         indexing.forget_erased()  # of which the same is true
         yield {EVENT_STREAMS: streams}  # for the protocol, which sees first that the server is to end
         await streams.stop()
+        sending.stop()
         removal.stop()
         indexing.stop()
         database.engine.dispose()
