@@ -54,7 +54,7 @@ def limited(sock: socket.socket) -> Iterator[None]:
 
     def cut() -> None:
         with suppress(OSError):
-            socket.socket.shutdown(duplicate, socket.SHUT_RDWR)
+            duplicate.shutdown(socket.SHUT_RDWR)
 
     sock.settimeout(SECONDS)
     # Of the connection itself: TLS takes the socket over, and leaves this object without one.

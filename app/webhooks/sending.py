@@ -29,6 +29,7 @@ logger = logging.getLogger(__name__)
 
 POLL_SECONDS = 2.0
 AT_ONCE = 8  # messages under way, of one process
+JOIN_SECONDS = 1.0  # at the end, for a look at a database that may be away
 # Longer than an attempt takes, the name server included: then whoever made it is taken for dead.
 ATTEMPT_SECONDS = 120.0
 # Until the next attempt, after the first one and so on; then it is given up, a day and a half after the job's end.
@@ -80,7 +81,7 @@ class Sending:
         """Take no more attempts; one that is under way ends with the process, and is made again by the next one."""
         self.leaving.set()
         if self.thread.is_alive():
-            self.thread.join()
+            self.thread.join(JOIN_SECONDS)
 
     def run(self) -> None:
         """Send what is due, until the process is to end."""

@@ -37,7 +37,7 @@ def test_no_message_goes_to_an_address_that_is_not_public(monkeypatch: pytest.Mo
     with pytest.raises(Refused):
         resolved(target_of(f"https://{host}/hook", []), [])
     answered(monkeypatch, address)
-    with pytest.raises(Refused, match="^its address is not a public one$"):
+    with pytest.raises(Refused, match=r"^its address is not a public one$"):
         resolved(target_of("https://hook.example.org", []), [])
     answered(monkeypatch, "8.8.8.8", address)  # one of several is enough
     with pytest.raises(Refused):
@@ -78,7 +78,8 @@ def test_a_network_of_the_settings_is_allowed_and_no_other(monkeypatch: pytest.M
         "", "hook", "//example.org", "https:", "https://", "https:///a", "ftp://example.org", "file:///etc/passwd",
         "https://user@example.org", "https://user:secret@example.org", "https://example.org#a", "https://example.org#",
         "https://exa mple.org", "https://example.org/\r\nX: y", "https://example.org\\@127.0.0.1", "https://[::1",
-        "https://example.org:port", "https://example.org:99999", "https://ex\u00e4mple.org", "https://e.org/" + "a" * 2000,
+        "https://example.org:port", "https://example.org:99999", "https://ex\u00e4mple.org",
+        "https://e.org/" + "a" * 2000,
     ],
 )  # fmt: skip
 def test_what_is_no_plain_url_is_refused(url: str) -> None:

@@ -1,7 +1,9 @@
 """Webhooks from the submit to the receiver, on both databases: signed, again until they arrive, one for an attempt."""
 
 import logging
+import socket
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -303,9 +305,6 @@ def test_a_receiver_that_drips_its_answer_is_cut_off(
     settings: Settings, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(posting, "SECONDS", 0.5)
-    import socket
-    import time
-
     with socket.create_server(("127.0.0.1", 0)) as server:
         job_id = ended_with_webhook(database, f"http://127.0.0.1:{server.getsockname()[1]}/")
 
