@@ -70,17 +70,19 @@ class Sending:
         self.database, self.root_path = database, settings.root_path
         self.networks = networks_of(settings.webhook_networks)
         self.leaving = Event()
-        self.thread = Thread(target=self.run, name="webhooks", daemon=True)
+        self.thread: Thread | None = None
         self.under_way: set[Thread] = set()
 
     def start(self) -> None:
-        """Begin to send."""
-        self.thread.start()
+        """Begin to send; nothing happens if that has been done."""
+        if self.thread is None:
+            self.thread = Thread(target=self.run, name="webhooks", daemon=True)
+            self.thread.start()
 
     def stop(self) -> None:
         """Take no more attempts; one that is under way ends with the process, and is made again by the next one."""
         self.leaving.set()
-        if self.thread.is_alive():
+        if self.thread is not None:
             self.thread.join(JOIN_SECONDS)
 
     def run(self) -> None:
