@@ -13,6 +13,7 @@ from newfound_client.calls import Json
 from newfound_client.comparisons import Comparisons
 from newfound_client.descriptions import Descriptions
 from newfound_client.errors import JobNotSucceeded, NoAnswer, Refused
+from newfound_client.events import Events
 from newfound_client.files import LINE_FORMATS, TABLE_FORMATS, Target, format_of, write
 from newfound_client.review import Review
 from newfound_client.tables import beside_frame
@@ -23,7 +24,7 @@ NOT_FOUND = 404
 ENDED = ("succeeded", "failed", "cancelled")
 
 
-class Client(Review, Comparisons, Descriptions):
+class Client(Review, Comparisons, Descriptions, Events):
     """A Newfound service. Methods raise Refused, with the problem, or NoAnswer."""
 
     def corpora(self) -> Iterator[Json]:

@@ -161,6 +161,7 @@ APP_PARTS = {
     "app.scores": ("app.core", "app.review", "app.schemas", "app.scores", "app.uploads", "sampler"),
     "app.review": ("app.core", "app.schemas", "app.review"),
     "app.frozen": ("app.core", "embedding", "app.exports", "app.uploads", "app.frozen", "sampler"),
+    "app.webhooks": ("app.core", "app.webhooks"),
     "app.plots": ("app.plots",),
     "app.processes": ("app.core", "app.processes"),
     "app.http": (
@@ -177,6 +178,7 @@ APP_PARTS = {
         "app.frozen",
         "app.plots",
         "app.review",
+        "app.webhooks",
         "app.page",
         "app.http",
         "sampler",

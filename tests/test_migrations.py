@@ -47,6 +47,7 @@ NEW_TABLES = (
     "number_answers",
     "document_vectors",
     "vector_steps",
+    "webhooks",
     "category_descriptions",
     "api_keys",
     "counts",

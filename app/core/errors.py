@@ -74,6 +74,12 @@ class TooManyConnections(ServiceError):
     status = HTTPStatus.SERVICE_UNAVAILABLE
 
 
+class TooManyListeners(ServiceError):
+    """As many event streams are open as the service allows; poll instead, or try again later."""
+
+    status = HTTPStatus.SERVICE_UNAVAILABLE
+
+
 class CorpusNotFound(ServiceError):
     """There is no such corpus."""
 

@@ -1,6 +1,7 @@
 """What an operator may set, each by an environment variable NEWFOUND_<NAME>; `app.processes.environment` reads them."""
 
 import re
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Literal, Self
 from urllib.parse import urlsplit
@@ -43,6 +44,8 @@ class Settings(BaseSettings):
     forwarded_allow_ips: str = Field(default="", pattern=ADDRESSES)  # proxies whose X-Forwarded-* headers are trusted
     client_seconds: float = Field(default=30.0, gt=0)  # a client that is silent for this long is cut off
     max_connections: int = Field(default=1_000, ge=1)
+    max_event_streams: int = Field(default=500, ge=1)  # each holds one of these connections for as long as its job runs
+    webhook_networks: str = ""  # beside public addresses, networks that webhooks may go to, with commas; also by http
     workers: int = Field(default=2, ge=1)
     threads: int = Field(default=1, ge=1)  # of a worker, for the sweeps of its leg; no result depends on it
 
@@ -88,6 +91,17 @@ class Settings(BaseSettings):
         folder = (env_settings() | init_settings()).get("secrets_folder")
         known = {name: text for name, text in secrets(folder).items() if name in cls.model_fields}
         return init_settings, env_settings, InitSettingsSource(settings_cls, known)
+
+    @field_validator("webhook_networks")
+    @classmethod
+    def check_networks(cls, value: str) -> str:
+        """Refuse what is no list of networks."""
+        for part in filter(None, map(str.strip, value.split(","))):
+            try:
+                ip_network(part)
+            except ValueError:
+                raise ValueError(f"{part} is not a network such as 10.1.0.0/16 or fd00:1::/64") from None
+        return value
 
     @field_validator("database_url")
     @classmethod

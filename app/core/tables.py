@@ -97,6 +97,7 @@ def is_visible(corpus_id: Any) -> ColumnElement[bool]:
 IS_EMPTY = text("text = ''")  # of a document, in the letters that its index has
 IS_ERASED = text("erased")
 IS_DELETED = text("deleted_at IS NOT NULL")  # of a job
+IS_WAITING = text("state = 'waiting'")  # of a webhook
 IS_DOUBTFUL = text("suggested IS NOT NULL")  # of an audit
 FOREVER = 2**31 - 1  # a version that no corpus comes to
 
@@ -344,6 +345,23 @@ class JobTag(Base):
     folded: Mapped[str]  # as it is searched
 
     __table_args__ = (Index(None, "folded", "job_id"),)
+
+
+class Webhook(Base):
+    """Who is to be told of a job's end, and what became of it. See app.webhooks."""
+
+    __tablename__ = "webhooks"
+
+    job_id: Mapped[str] = parent("jobs.id", primary_key=True)
+    url: Mapped[str]
+    secret: Mapped[str]  # not hashed: messages are signed with it
+    state: Mapped[str] = mapped_column(String(20), default="waiting")  # waiting delivered failed
+    attempts: Mapped[int] = mapped_column(default=0)
+    next_at: Mapped[float] = mapped_column(default=0.0)  # not before it; while an attempt is made, when it is given up
+    delivered_at: Mapped[float | None]
+    last_error: Mapped[str | None]
+
+    __table_args__ = (Index("ix_webhooks_due", "next_at", sqlite_where=IS_WAITING, postgresql_where=IS_WAITING),)
 
 
 class SideRun(Base):

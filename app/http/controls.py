@@ -16,14 +16,20 @@ from app.forecasts.limits import check_room
 from app.http.dependencies import answer
 from app.http.progress import describe
 from app.schemas.jobs import JobOut
+from app.webhooks.sending import rearm
 
 POLL_SECONDS = "1"  # when to ask again for a live job
 
 
-def accepted(session: Session, once: Once, job: Job, settings: Settings) -> Answer:
-    """The answer to a request that has queued a job, or to the first one under its key. Raises TooManyJobs."""
+def accepted(session: Session, once: Once, job: Job, settings: Settings, secret: str | None = None) -> Answer:
+    """The answer to a request that has queued a job, or to the first one under its key. Raises TooManyJobs.
+
+    `secret` is that of its webhook, if it was made here: no other answer has it.
+    """
     check_room(session, settings)
     [told] = describe(session, [job], settings)
+    if told.webhook is not None:
+        told.webhook.secret = secret
     made = answer(HTTPStatus.ACCEPTED, told, Location=told.links.self, Retry_After=POLL_SECONDS)
     return once.end(session, made)
 
@@ -43,6 +49,8 @@ def resume(run: Run, sessions: sessionmaker[Session], settings: Settings, respon
     with sessions.begin() as session:
         job, unit_ids = lifecycle.resume(session, run)
         check_room(session, settings)
+        if run.side is None:
+            rearm(session, run.job_id)
         [told] = describe(session, [job], settings)
     queue.wake(sessions, unit_ids)
     return queued(told, response)

@@ -25,6 +25,7 @@ from app.http.problems import http_problem, refusal
 
 MAX_FAULTS = 10  # told one by one
 MAX_QUOTED = 100
+HEAD = "newfound.head"  # the extension of a request that was for the head alone, whose method is GET from here on
 JSON_TYPE = re.compile(r"application/([^;\s/]+\+)?json\s*(;.*)?", re.IGNORECASE)
 
 
@@ -95,7 +96,8 @@ class FrontDoor:
         if answer is not None:
             await answer(scope, receive, send)
         elif scope["method"] == "HEAD":  # the server sends no body where it was asked for none
-            await self.app({**scope, "method": "GET"}, receive, send)
+            extensions = {**scope.get("extensions", {}), HEAD: {}}
+            await self.app({**scope, "method": "GET", "extensions": extensions}, receive, send)
         else:
             await self.app(scope, receive, send)
 

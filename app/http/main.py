@@ -31,9 +31,11 @@ from app.frozen.models import OpenModels
 from app.http.access import SCHEMES, Access
 from app.http.condition import broker
 from app.http.dependencies import problems
+from app.http.event_streams import EventStreams
 from app.http.front_door import FrontDoor
 from app.http.measured import Measured
 from app.http.problems import render_errors
+from app.http.protocol import EVENT_STREAMS
 from app.http.remembered_groups import RememberedGroups
 from app.http.route_names import RouteNames
 from app.http.routers import (
@@ -44,6 +46,7 @@ from app.http.routers import (
     decisions,
     descriptions,
     documents,
+    events,
     exports,
     groups,
     health,
@@ -76,6 +79,7 @@ from app.search.indexing import Indexing
 from app.uploads.corpus_counts import KnownCounts
 from app.uploads.removal import Removal
 from app.uploads.texts import RememberedTexts
+from app.webhooks.sending import Sending
 
 TITLE = "Newfound"
 DESCRIPTION = """
@@ -105,13 +109,17 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         database.engine.dispose()
         raise
     queue.configure(settings)
+    streams, sending = EventStreams(database, settings), Sending(database, settings)
     removal, indexing = Removal(database), Indexing(database, partial(shortage, settings))
 
     @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
+        sending.start()
         removal.wake()  # deletions that the last process did not come to the end of
         indexing.forget_erased()  # of which the same is true
-        yield
+        yield {EVENT_STREAMS: streams}  # for the protocol, which sees first that the server is to end
+        await streams.stop()
+        sending.stop()
         removal.stop()
         indexing.stop()
         database.engine.dispose()
@@ -128,6 +136,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.database = database
     app.state.removal = removal
     app.state.indexing = indexing
+    app.state.event_streams = streams
     app.state.known_counts = KnownCounts()
     app.state.remembered_texts = RememberedTexts()
     app.state.remembered_groups = RememberedGroups()
@@ -151,7 +160,7 @@ def routes() -> list[BaseRoute]:
     whole = APIRouter()
     of_models = (new_documents, models, method_comparisons)
     of_corpora = (corpora, uploads, documents, vectors, descriptions, preview)
-    for part in (*of_corpora, jobs, side_runs, *of_answers, *of_one, *of_review, *of_models, metrics):
+    for part in (*of_corpora, jobs, events, side_runs, *of_answers, *of_one, *of_review, *of_models, metrics):
         whole.include_router(part.router, responses={**ANYWHERE, **WITH_KEYS})
     whole.include_router(health.router, responses=ANYWHERE)
     whole.include_router(page.router)

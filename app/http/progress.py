@@ -24,6 +24,7 @@ from app.forecasts.sizes import Forecast, Sizes
 from app.http.condition import notes_of
 from app.http.dependencies import address
 from app.http.job_facts import tags_of
+from app.http.webhooks import webhook_out
 from app.schemas.jobs import (
     ALWAYS,
     ChainProgress,
@@ -111,6 +112,7 @@ def job_out(session: Session, job: Job, around: Situation, note: str | None, set
             "progress": progress(job, part, around),
             "extension": sides.get(SideKind.EXTENSION),
             "power_test": sides.get(SideKind.POWER_TEST),
+            "webhook": webhook_out(session, job.id),
             "links": Links(
                 self=base,
                 **{name: f"{base}/{name}" for name in ALWAYS},

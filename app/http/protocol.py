@@ -31,6 +31,7 @@ LEAST_BYTES = 2**10  # of a body that are to come, of an answer that are to be t
 LOOKS = 4  # in that time
 # A client that is still sending when it is refused does not see the answer if it is cut off at once.
 LINGER_SECONDS = 1.0
+EVENT_STREAMS = "event_streams"  # in the application's state: what is to leave when the server ends
 
 
 class Limits(NamedTuple):
@@ -110,6 +111,12 @@ class BoundedProtocol(HttpToolsProtocol):
             self.watch.cancel()
         self.unread = b""
         super().connection_lost(exc)
+
+    def shutdown(self) -> None:
+        """Begin to end. Event streams end by themselves, now: others have the time that uvicorn waits for them."""
+        super().shutdown()
+        if EVENT_STREAMS in self.app_state:
+            self.app_state[EVENT_STREAMS].leave()
 
     def data_received(self, data: bytes) -> None:
         """Take what has come, as far as the end of a message that is to be answered first."""

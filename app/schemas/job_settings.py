@@ -10,6 +10,7 @@ from app.schemas.common import CORPUS_ID, RequestBody, integer, request_example
 from app.schemas.job_facts import JobFacts
 from app.schemas.method_settings import ClutoIn, CoscIn, DldaIn, DpgmIn, SlIn, SskmIn
 from app.schemas.text import TextIn
+from app.schemas.webhooks import WebhookIn
 from sampler.hyperparameters import (
     CALIBRATED_LIMITS,
     DEFAULT_ANSWER,
@@ -319,10 +320,13 @@ class JobIn(SettingsIn, JobFacts):
         description="Take a corpus without any label, too, in which all categories are new; without it such a job is "
         "refused, since a label column of another name is the usual reason.",
     )
+    webhook: WebhookIn | None = Field(default=None, description="Who is told when the job has ended.")
 
     def settings(self) -> dict[str, Any]:
         """The settings that go with the model in full, as a job keeps them."""
-        return self.model_dump(exclude={"corpus_id", "discover", "vectors", *JobFacts.model_fields}, exclude_none=True)
+        return self.model_dump(
+            exclude={"corpus_id", "discover", "vectors", "webhook", *JobFacts.model_fields}, exclude_none=True
+        )
 
 
 class ContinuationIn(JobFacts):
@@ -343,6 +347,7 @@ class ContinuationIn(JobFacts):
         "this one has succeeded, with the documents of now and with what is decided until then, and it fails if this "
         "one fails or is cancelled. Without it such a job is refused.",
     )
+    webhook: WebhookIn | None = Field(default=None, description="Who is told when the new job has ended.")
 
 
 class ExtensionIn(RequestBody):

@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 from app.core.kinds import Model, Stage
 from app.schemas.common import CORPUS_ID, JOB_ID, Owner, Status, UnitStatus, example
 from app.schemas.job_settings import HyperparametersOut, ModelName, SettingsIn, SettingsOut
+from app.schemas.webhooks import WebhookOut
 
 FRACTION = "Share of the work that is done, from 0 to 1; each stage is weighted by the time it is expected to take."
 NOTE = "Why a live job is not progressing, where that is known."
@@ -173,6 +174,7 @@ JOB: dict[str, Any] = {
     },
     "extension": None,
     "power_test": None,
+    "webhook": None,
     "links": {
         "self": f"/v1/jobs/{JOB_ID}",
         **{name: f"/v1/jobs/{JOB_ID}/{name}" for name in ALWAYS},
@@ -213,6 +215,7 @@ class JobOut(JobBasics):
     progress: Progress
     extension: SideRunOut | None = Field(description="The latest one; null if the job was never extended.")
     power_test: SideRunOut | None = Field(description="Null if none was requested.")
+    webhook: WebhookOut | None = Field(description="Null if the job has none.")
     links: Links
 
 

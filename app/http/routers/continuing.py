@@ -39,6 +39,7 @@ from app.http.dependencies import (
 from app.http.job_facts import write_facts
 from app.http.routers.decisions import IfMatch
 from app.http.searches import indexing
+from app.http.webhooks import check_webhook, write_webhook
 from app.review.clamped import clamp
 from app.review.events import check_tag
 from app.schemas.job_settings import ContinuationIn
@@ -83,6 +84,7 @@ def continue_job(
     all others. It costs a fraction of a job from the start. With `wait` a job that has not ended is continued, too: as
     soon as it has succeeded, with what is decided until then.
     """
+    check_webhook(body.webhook, settings)
     kept, corpus_id = continued_once(job_id, body, once, sessions, settings, if_match)
     if corpus_id is not None:
         indexing(request).wake(corpus_id)
@@ -109,8 +111,9 @@ def continued_once(
         if not waits:
             clamp(session, job, source)
         write_facts(session, job, body)
+        secret = write_webhook(session, job.id, body.webhook)
         expected = forecast(sizes_of(session, job), job.settings, goes_on=True)
         check_size("the job", expected.job_seconds, expected.peak_bytes, settings)
-        kept, corpus_id = accepted(session, once, job, settings), job.corpus_id
+        kept, corpus_id = accepted(session, once, job, settings, secret), job.corpus_id
     queue.wake(sessions, unit_ids)
     return kept, corpus_id

@@ -65,6 +65,7 @@ from app.http.pages import PAGE, Cursor, Limit, NewestFirst, from_cursor, page
 from app.http.progress import describe
 from app.http.searches import indexing
 from app.http.source_tables import check_source_field
+from app.http.webhooks import check_webhook, write_webhook
 from app.schemas.common import CORPUS_ID, Name, Status
 from app.schemas.job_facts import MAX_TAGS, JobChange, Tag
 from app.schemas.job_settings import ExtensionIn, JobIn
@@ -117,6 +118,7 @@ async def submit_job(
 ) -> Response:
     """Queue a job that gives each unlabeled document of a corpus a category, known or new."""
     await run_in_threadpool(check_corpus_id, request, body.corpus_id)
+    check_webhook(body.webhook, settings)
     kept = None if validate_only else await run_in_threadpool(find_answer, once, readers)
     if kept is None:
         # Its turn is waited for without a thread: however many jobs come at once, others are answered.
@@ -181,7 +183,8 @@ def submit(body: JobIn, once: Once, sessions: sessionmaker[Session], settings: S
             chosen = with_vectors(session, body.corpus_id, version, body.settings(), body.vectors, settings)
             job, unit_ids = lifecycle.submit(session, body.corpus_id, chosen, warnings)
             write_facts(session, job, body)
-            kept = accepted(session, once, job, settings)
+            secret = write_webhook(session, job.id, body.webhook)
+            kept = accepted(session, once, job, settings, secret)
     queue.wake(sessions, unit_ids)
     return kept
 

@@ -76,6 +76,7 @@ OPERATIONS = {
     "export_imported_model": ("get", "/v1/models/{model_id}/file"),
     "categorize_by_model": ("post", "/v1/models/{model_id}/categorize"),
     "get_drift_of_model": ("get", "/v1/models/{model_id}/drift"),
+    "get_job_events": ("get", "/v1/jobs/{job_id}/events"),
     "get_trace": ("get", "/v1/jobs/{job_id}/trace"),
     "get_categories": ("get", "/v1/jobs/{job_id}/categories"),
     "get_category": ("get", "/v1/jobs/{job_id}/categories/{category}"),

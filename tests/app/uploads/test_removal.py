@@ -39,6 +39,7 @@ from app.core.tables import (
     Topic,
     TreeNode,
     VectorStep,
+    Webhook,
 )
 from app.http.main import create_app
 from app.uploads import removal
@@ -82,6 +83,7 @@ def fill(database: Database) -> str:
                 Topic(job_id=job_id, topic=0, share=1.0, top_words=[]),
                 Comparison(id="comparison", corpus_id=CORPUS, corpus_version=1, settings={}),
                 NumberAnswer(job_id=job_id, edition=1, n_categories=3, data=b""),
+                Webhook(job_id=job_id, url="https://example.org", secret="whsec_"),
                 TreeNode(job_id=job_id, edition=1, node=0, n_documents=1, top_words=[]),
                 *(Checkpoint(unit_id=unit_ids[0], n_sweeps=n, data=b"") for n in range(3)),
                 *(EncodingPart(encoding_id=job.encoding_id, number=n, data=b"") for n in range(9)),
@@ -112,6 +114,7 @@ OF_JOBS = {
     "answers", "audits", "calibration_steps", "categories", "categorized_days", "checkpoints", "clamped_labels",
     "decided_documents", "decisions", "draws", "job_tags", "model_parts", "models", "number_answers", "power_steps",
     "side_runs", "summaries", "topics", "tree_nodes", "units",
+    "webhooks",
 }  # fmt: skip
 LEFT = {"corpora": 1, "documents": 5}  # of the other corpus
 
@@ -226,7 +229,7 @@ def test_each_part_is_found_by_its_keys_alone(database: Database) -> None:
             for statement, parameters in deletes
         }
     assert set(plans) == set(counted(database))
-    few_of_one_parent = {"units", "jobs", "encodings", "corpora", "comparisons", "models", "text_indexes"}
+    few_of_one_parent = {"units", "jobs", "encodings", "corpora", "comparisons", "models", "text_indexes", "webhooks"}
     assert "(document_id=?)" in (plans["document_vectors"] or [""])[-1], "those of many documents at once"
     for table in set(plans) - few_of_one_parent - {"document_vectors"}:
         [*_, plan] = plans[table] or ()
