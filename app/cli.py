@@ -1,4 +1,4 @@
-"""newfound serve | api | worker | compile | migrate | config | categorize: what is started from a shell."""
+"""newfound serve | api | worker | migrate | prune | backup | categorize ...: what is started from a shell."""
 
 import argparse
 import importlib
@@ -17,7 +17,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
 
 from app.commands import CommandFailed
-from app.commands.arguments import add_arguments
+from app.commands.arguments import add_arguments, add_prune_arguments
 from app.core import presence
 from app.core.db import Database, connect
 from app.core.embedding_models import check_folder, embedding_digest, try_model
@@ -100,6 +100,11 @@ def make_parser() -> argparse.ArgumentParser:
         prepare_kernel_cache,
     )
     add("migrate", migrate_database, "bring the database's schema up to date", prepare_data)
+    add_prune_arguments(add("prune", prune, "take out old jobs and checkpoints, and what no job needs", prepare_data))
+    in_use = add("backup", backup, "copy the embedded database to a file, while the service runs or not", prepare_data)
+    in_use.add_argument("file", type=Path, metavar="FILE", help="that is not there yet")
+    empty = add("restore", restore, "make a backup the database of a data folder that has none", prepare_data)
+    empty.add_argument("file", type=Path, metavar="FILE", help="that `newfound backup` wrote")
     add("config", config, "show every setting in force").add_argument("--json", action="store_true")
     client = add("categorize", categorize, "categorize the documents of some files, and write the answers to a file")
     client.set_defaults(is_client=True, log_level=logging.WARNING)
@@ -231,6 +236,27 @@ def bring_up_to_date(settings: Settings) -> None:
         migrate(settings.database)
     except CommandError as error:
         raise SchemaError(f"the schema of {masked(settings.database)} is at another version: {error}") from error
+
+
+def prune(settings: Settings, parsed: argparse.Namespace) -> int:
+    """Take out what is old enough."""
+    from app.commands import upkeep  # takes a while, as below
+
+    return upkeep.prune(settings, parsed)
+
+
+def backup(settings: Settings, parsed: argparse.Namespace) -> int:
+    """Copy the embedded database to a file."""
+    from app.commands import upkeep
+
+    return upkeep.backup(settings, parsed)
+
+
+def restore(settings: Settings, parsed: argparse.Namespace) -> int:
+    """Make a backup the embedded database."""
+    from app.commands import upkeep
+
+    return upkeep.restore(settings, parsed)
 
 
 def config(settings: Settings, parsed: argparse.Namespace) -> int:

@@ -139,6 +139,7 @@ APP_PARTS = {
     "app.review": ("app.core", "app.schemas", "app.review"),
     "app.frozen": ("app.core", "embedding", "app.exports", "app.uploads", "app.frozen", "sampler"),
     "app.plots": ("app.plots",),
+    "app.upkeep": ("app.core", "app.uploads.removal", "app.upkeep"),
     "app.processes": ("app.core", "app.processes"),
     "app.http": (
         "app.core",
@@ -152,12 +153,13 @@ APP_PARTS = {
         "app.frozen",
         "app.plots",
         "app.review",
+        "app.upkeep",
         "app.page",
         "app.http",
         "sampler",
     ),
     "app.page": ("app.core", "app.plots", "app.page"),
-    "app.commands": ("app.core", "app.processes", "app.commands", "newfound_client"),
+    "app.commands": ("app.core", "app.processes", "app.upkeep", "app.commands", "newfound_client"),
     "app": ("app", "embedding.folder"),  # the command line, which starts the worker by name
 }
 

@@ -56,6 +56,7 @@ from app.http.routers import (
 from app.page import routes as page
 from app.schemas.common import Problem
 from app.search.indexing import Indexing
+from app.upkeep.keeper import Keeper
 from app.uploads.corpus_counts import KnownCounts
 from app.uploads.removal import Removal
 from app.uploads.texts import RememberedTexts
@@ -88,14 +89,17 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         raise
     queue.configure(settings)
     removal, indexing = Removal(database), Indexing(database, partial(shortage, settings))
+    keeper = Keeper(database, settings, removal)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         removal.wake()  # deletions that the last process did not come to the end of
         indexing.forget_erased()  # of which the same is true
+        keeper.start()
         yield
         removal.stop()
         indexing.stop()
+        keeper.stop()
         database.engine.dispose()
 
     app = FastAPIOffline(
