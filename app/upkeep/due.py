@@ -38,9 +38,9 @@ def is_needed() -> ColumnElement[bool]:
 
 def has_answered_since(time: ColumnElement[float]) -> ColumnElement[bool]:
     """The condition that a model of a job has answered new documents since a time."""
-    of_job = select(FrozenModel.id).where(FrozenModel.job_id == Job.id)
     since = time / DAY_SECONDS - MIDNIGHT
-    return select(CategorizedDay.day).where(CategorizedDay.model_id.in_(of_job), CategorizedDay.day > since).exists()
+    answered = select(CategorizedDay.day).join(FrozenModel, FrozenModel.id == CategorizedDay.model_id)
+    return answered.where(FrozenModel.job_id == Job.id, CategorizedDay.day > since).exists()
 
 
 def may_be_deleted(time: ColumnElement[float]) -> ColumnElement[bool]:
