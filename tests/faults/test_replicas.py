@@ -23,9 +23,13 @@ def both(stack: Stack) -> Iterator[tuple[Client, Client]]:
     environment = {**stack.environment, "NEWFOUND_PORT": str(port)}
     second = Program("api-2", ["api"], environment, stack.folder / "api-2.log")
     other = Client(f"http://127.0.0.1:{port}")
+
+    def is_up() -> bool:
+        second.start()  # again, if somebody has just taken its port
+        return other.is_up()
+
     try:
-        second.start()
-        wait_for(other.is_up, "the other API is up")
+        wait_for(is_up, "the other API is up")
         yield stack.client, other
     finally:
         other.http.close()
