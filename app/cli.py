@@ -1,4 +1,4 @@
-"""newfound serve | api | worker | compile | migrate | keys | config | categorize: what is started from a shell."""
+"""newfound serve | api | worker | migrate | keys | prune | backup | categorize ...: what is started from a shell."""
 
 import argparse
 import importlib
@@ -18,7 +18,7 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlch
 
 from app.access.opening import OpenToAll, check_opening
 from app.commands import CommandFailed, keys
-from app.commands.arguments import add_arguments
+from app.commands.arguments import add_arguments, add_prune_arguments
 from app.core import presence
 from app.core.db import Database, connect
 from app.core.embedding_models import check_folder, embedding_digest, try_model
@@ -112,6 +112,11 @@ def make_parser() -> argparse.ArgumentParser:
     add("migrate", migrate_database, "bring the database's schema up to date", prepare_data)
     with_keys = add("keys", manage_keys, "make, list and revoke API keys", prepare_data)
     keys.add_arguments(with_keys)
+    add_prune_arguments(add("prune", prune, "take out old jobs and checkpoints, and what no job needs", prepare_data))
+    in_use = add("backup", backup, "copy the embedded database to a file, while the service runs or not", prepare_data)
+    in_use.add_argument("file", type=Path, metavar="FILE", help="that is not there yet")
+    empty = add("restore", restore, "make a backup the database of a data folder that has none", prepare_data)
+    empty.add_argument("file", type=Path, metavar="FILE", help="that `newfound backup` wrote")
     add("config", config, "show every setting in force").add_argument("--json", action="store_true")
     client = add("categorize", categorize, "categorize the documents of some files, and write the answers to a file")
     client.set_defaults(is_client=True)
@@ -254,6 +259,27 @@ def bring_up_to_date(settings: Settings) -> None:
 def manage_keys(settings: Settings, parsed: argparse.Namespace) -> int:
     """Make, list or revoke API keys."""
     return keys.run(settings, parsed)
+
+
+def prune(settings: Settings, parsed: argparse.Namespace) -> int:
+    """Take out what is old enough."""
+    from app.commands import upkeep  # takes a while, as below
+
+    return upkeep.prune(settings, parsed)
+
+
+def backup(settings: Settings, parsed: argparse.Namespace) -> int:
+    """Copy the embedded database to a file."""
+    from app.commands import upkeep
+
+    return upkeep.backup(settings, parsed)
+
+
+def restore(settings: Settings, parsed: argparse.Namespace) -> int:
+    """Make a backup the embedded database."""
+    from app.commands import upkeep
+
+    return upkeep.restore(settings, parsed)
 
 
 def config(settings: Settings, parsed: argparse.Namespace) -> int:

@@ -163,6 +163,7 @@ APP_PARTS = {
     "app.frozen": ("app.core", "embedding", "app.exports", "app.uploads", "app.frozen", "sampler"),
     "app.webhooks": ("app.core", "app.webhooks"),
     "app.plots": ("app.plots",),
+    "app.upkeep": ("app.core", "app.uploads.removal", "app.upkeep"),
     "app.processes": ("app.core", "app.processes"),
     "app.http": (
         "app.access",
@@ -179,12 +180,13 @@ APP_PARTS = {
         "app.plots",
         "app.review",
         "app.webhooks",
+        "app.upkeep",
         "app.page",
         "app.http",
         "sampler",
     ),
     "app.page": ("app.core", "app.plots", "app.page"),
-    "app.commands": ("app.access", "app.core", "app.processes", "app.commands", "newfound_client"),
+    "app.commands": ("app.access", "app.core", "app.processes", "app.upkeep", "app.commands", "newfound_client"),
     "app": ("app", "embedding.folder"),  # the command line, which starts the worker by name
 }
 

@@ -7,8 +7,10 @@ import hashlib
 import logging
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple, TypeVar
 
+from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from app.core.kinds import UNIT_KINDS, UnitKind
@@ -129,7 +131,14 @@ def run_steps(leg: Leg) -> list[int]:
             is_over = not goes_on or leg.is_over(first_work_at)
             if is_over and len(results) < steps.n_steps:
                 return leg.give_back()
-    return leg.end()
+    return leg.end(partial(note_atoms, leg, steps))
+
+
+def note_atoms(leg: Leg, steps: Steps, session: Session) -> None:
+    """Note with the job which atom runs it uses, so that retention knows which ones nobody needs."""
+    if steps.table is AtomRun:
+        noted = update(Job).where(Job.id == leg.job.id).values(words_digest=steps.key["words_digest"])
+        session.execute(noted.execution_options(synchronize_session=False))
 
 
 def begin(leg: Leg, kind: str, stored: Stored, threads: Threads) -> tuple[Steps, list[Arrays]]:

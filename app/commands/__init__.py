@@ -1,4 +1,4 @@
-"""What `newfound` does for a person at a shell, as a client of a service."""
+"""What `newfound` does for a person at a shell: as a client of a service, or to look after its database."""
 
 
 class CommandFailed(RuntimeError):

@@ -1,6 +1,7 @@
-"""The arguments of `newfound categorize`. Loads nothing: every command makes them."""
+"""The arguments of `newfound categorize` and `newfound prune`. Loads nothing: every command makes them."""
 
 import argparse
+import math
 from pathlib import Path
 
 DESCRIPTION = """\
@@ -133,3 +134,27 @@ def existing_file(path: str) -> Path:
             return Path(path)
     except OSError as error:
         raise argparse.ArgumentTypeError(f"{path}: {error.strerror}") from None
+
+
+def add_prune_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of `newfound prune` to the command."""
+    for name, setting, what in (
+        ("jobs", "KEEP_JOBS_DAYS", "jobs unused for so long go with all their results"),
+        ("checkpoints", "KEEP_CHECKPOINTS_DAYS", "jobs unused for so long lose their checkpoints, and are only read"),
+    ):
+        told = f"such as 90d: {what}; default: as NEWFOUND_{setting} says, or never"
+        command.add_argument(f"--{name}-older-than", type=days, metavar="AGE", help=told)
+    command.add_argument("--dry-run", action="store_true", help="say what would go, and leave it")
+    smaller = "then make an SQLite file smaller; refused while a job is at work"
+    command.add_argument("--compact", action="store_true", help=smaller)
+
+
+def days(text: str) -> float:
+    """A number of days, as 90d or 90. Raises ArgumentTypeError."""
+    try:
+        number = float(text.removesuffix("d"))
+    except ValueError:
+        number = math.nan
+    if not 0 <= number < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of days, such as 90d")
+    return number

@@ -33,7 +33,13 @@ from sqlalchemy.orm import Session, sessionmaker
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
-PRAGMAS = ("journal_mode=WAL", "synchronous=NORMAL", "busy_timeout=10000", "foreign_keys=ON")
+PRAGMAS = (
+    "journal_mode=WAL",
+    "synchronous=NORMAL",
+    "busy_timeout=10000",
+    "foreign_keys=ON",
+    "journal_size_limit=67108864",  # of the write-ahead log, once it has been copied back; it would stay at its longest
+)
 
 # A database that is cut off is given up within half a minute; the network's own patience is hours.
 POSTGRES_TIMEOUTS = {

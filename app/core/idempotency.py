@@ -124,8 +124,9 @@ def is_old() -> ColumnElement[bool]:
     return IdempotentRequest.created_at < now() - KEPT_SECONDS
 
 
-def forget(session: Session) -> None:
-    """Delete some of what is too old; rows that somebody else is at are left to the next one."""
+def forget(session: Session) -> int:
+    """Delete some of what is too old, and say how much; rows that somebody else is at are left to the next one."""
     old = select(IdempotentRequest.id).where(is_old()).order_by(IdempotentRequest.created_at).limit(MAX_FORGOTTEN)
     forgotten = session.scalars(old.with_for_update(skip_locked=True)).all()
     session.execute(delete(IdempotentRequest).where(IdempotentRequest.id.in_(forgotten)))
+    return len(forgotten)

@@ -98,7 +98,8 @@ def continue_job(session: Session, source_id: str, sweeps: int | None, *, wait: 
 
     The source stays as it is until the job has ended: its chains are read. Raises JobNotFound, or JobNotContinuable for
     a job whose model begins anew or that is of a comparison of methods, that has failed or was cancelled, one whose
-    documents have been erased, or, unless the other is to `wait`, one that has not ended or is being extended.
+    documents have been erased, or whose checkpoints have expired, or, unless the other is to `wait`, one that has not
+    ended or is being extended.
     """
     lock(session, source_id)
     source = find_job(session, source_id)
@@ -112,7 +113,7 @@ def continue_job(session: Session, source_id: str, sweeps: int | None, *, wait: 
         raise JobNotContinuable(f"job {source_id} is {source.status}; resume it, and continue it then")
     if not wait and (run := unfinished_run(session, source)):
         raise JobNotContinuable(f"{run}; ask again when it has ended, or with `wait` for it to be continued then")
-    if reason := erased_texts(session, source):
+    if reason := why_final(session, source):
         raise JobNotContinuable(reason)
     corpus = find_corpus(session, source.corpus_id)
     settings = {**source.settings, **({} if sweeps is None else with_sweeps(source.settings, sweeps))}
@@ -188,7 +189,7 @@ def resume(session: Session, run: Run) -> tuple[Job, list[int]]:
     job, status = find_run(session, run)
     if not resumed:
         raise JobNotResumable(f"{run} is {status}, not paused, cancelled or failed")
-    if reason := erased_texts(session, job):
+    if reason := why_final(session, job):
         raise JobNotResumable(reason)
     return job, unit_ids
 
@@ -203,13 +204,14 @@ def extend(session: Session, job_id: str, sweeps: int) -> tuple[Job, list[int]]:
     units = select(Unit.id).where(Unit.job_id == job_id, Unit.kind.in_(SIDE_KINDS[SideKind.EXTENSION]))
     # Locked before the job, as everywhere; of two that extend at once the second waits here.
     session.execute(units.order_by(Unit.id).with_for_update())
+    lock(session, job_id)  # what deletes it, or lets it expire, has seen this extension, or is seen here
     job = find_job(session, job_id)
     total = job.settings["sweeps"] + sweeps
     if total > MAX_SWEEPS:
         raise JobNotExtendable(f"job {job_id} would have {total} sweeps, more than {MAX_SWEEPS}")
     if job.status != "succeeded":
         raise JobNotExtendable(f"job {job_id} is {job.status}; only a succeeded job can be extended")
-    if reason := erased_texts(session, job):
+    if reason := why_final(session, job):
         raise JobNotExtendable(reason)
     if heir := unfinished_heir(session, job_id):
         raise JobNotExtendable(f"job {heir} continues job {job_id} from where it is; wait until it ends, or cancel it")
@@ -249,7 +251,7 @@ def begin_power_test(session: Session, job_id: str) -> tuple[Job, list[int]]:
         raise JobNotTestable(f"job {job_id} has the model {job.settings['model']}, which has no power test")
     if job.status != "succeeded":
         raise JobNotTestable(f"job {job_id} is {job.status}; only a succeeded job can have a power test")
-    if reason := erased_texts(session, job):
+    if reason := why_final(session, job):
         raise JobNotTestable(reason)
     n_known = session.scalar(select(Encoding.n_known).where(Encoding.id == job.encoding_id)) or 0
     if n_known < MIN_KNOWN:
@@ -312,6 +314,13 @@ def unfinished_job(session: Session, corpus_id: str) -> str | None:
     side = select(SideRun.job_id).where(SideRun.job_id == Job.id, SideRun.status.in_(UNFINISHED))
     is_unfinished = or_(Job.status.in_(UNFINISHED), side.exists())
     return session.scalar(select(Job.id).where(Job.corpus_id == corpus_id, is_unfinished).limit(1))
+
+
+def why_final(session: Session, job: Job) -> str | None:
+    """Why nothing more can be computed for a job; None if more can."""
+    if job.expired_at is not None:
+        return f"the checkpoints of job {job.id} have expired: its results can be read; submit a new job for others"
+    return erased_texts(session, job)
 
 
 def erased_texts(session: Session, job: Job) -> str | None:

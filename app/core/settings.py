@@ -76,6 +76,10 @@ class Settings(BaseSettings):
     max_documents: int = Field(default=10_000_000, ge=1)  # of a corpus
     max_open_models_bytes: int = Field(default=2**29, ge=1)  # of models that the API keeps ready to answer
     max_model_bytes: int = Field(default=2**32, ge=1)  # of a model that is imported
+    keep_jobs_days: float | None = Field(
+        default=None, gt=0
+    )  # of a job that has ended, since its last use; `app.upkeep`
+    keep_checkpoints_days: float | None = Field(default=None, gt=0)  # of such a job: without them it is only read
     min_free_bytes: int = Field(default=2**28, ge=0)  # on the disk of an embedded database, and of encoded corpora
 
     @classmethod

@@ -299,6 +299,8 @@ class Job(Base):
     comparison_id: Mapped[str | None] = mapped_column(String(36), index=True)  # that it is one cell of
     deleted_at: Mapped[float | None]  # since then nobody sees it, while its rows are taken out a few at a time
     owner: Mapped[str] = owned()  # that of its corpus
+    expired_at: Mapped[float | None]  # since then it can only be read: its checkpoints are gone, see app.upkeep
+    words_digest: Mapped[str | None] = mapped_column(String(64))  # of the atom runs that it uses, once they are made
 
     __table_args__ = (
         Index(None, "created_at", "id"),

@@ -76,6 +76,7 @@ from app.observation.metrics import Metrics
 from app.page import routes as page
 from app.schemas.common import Problem
 from app.search.indexing import Indexing
+from app.upkeep.keeper import Keeper
 from app.uploads.corpus_counts import KnownCounts
 from app.uploads.removal import Removal
 from app.uploads.texts import RememberedTexts
@@ -111,17 +112,20 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     queue.configure(settings)
     streams, sending = EventStreams(database, settings), Sending(database, settings)
     removal, indexing = Removal(database), Indexing(database, partial(shortage, settings))
+    keeper = Keeper(database, settings, removal)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
         sending.start()
         removal.wake()  # deletions that the last process did not come to the end of
         indexing.forget_erased()  # of which the same is true
+        keeper.start()
         yield {EVENT_STREAMS: streams}  # for the protocol, which sees first that the server is to end
         await streams.stop()
         sending.stop()
         removal.stop()
         indexing.stop()
+        keeper.stop()
         database.engine.dispose()
 
     app = FastAPIOffline(

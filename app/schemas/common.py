@@ -187,7 +187,7 @@ class CorpusDetail(CorpusCounts):
 class HealthOut(BaseModel):
     """The health of the service."""
 
-    model_config = example(status="ok", version="0.1.0", schema="0014", workers=2, embedding_model=None, faults={})
+    model_config = example(status="ok", version="0.1.0", schema="0019", workers=2, embedding_model=None, faults={})
 
     status: Literal["ok", "degraded"]
     version: str

@@ -1,0 +1,1 @@
+"""What keeps a database small and safe: retention, the files of SQLite, backups."""
