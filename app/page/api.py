@@ -127,6 +127,7 @@ class Api:
             "client": outer.get("client"),
             "server": outer.get("server"),
             "state": outer.get("state", {}),
+            "extensions": {"newfound.inner": {}},  # what is for clients, such as compression, is not for this one
         }
 
 

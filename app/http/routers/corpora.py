@@ -32,7 +32,7 @@ from app.http.dependencies import (
     removal,
     rendered,
 )
-from app.http.pages import PAGE, Cursor, Limit, NewestFirst, from_cursor, page
+from app.http.pages import PAGE, Cursor, Limit, NewestFirst, from_cursor, linked, page
 from app.schemas.common import CorpusCounts, CorpusDetail, CorpusIn, CorpusOut, CorpusPage, LabelCount, VectorCount
 from app.uploads import corpus_counts
 from app.uploads.corpus_counts import Counts
@@ -68,9 +68,10 @@ def create_corpus(body: CorpusIn, once: Keyed, sessions: Sessions, settings: Ser
     "",
     operation_id="list_corpora",
     summary="List the corpora",
+    response_model=CorpusPage,
     responses=problems(MalformedRequest),
 )
-def list_corpora(request: Request, readers: Readers, cursor: Cursor = None, limit: Limit = PAGE) -> CorpusPage:
+def list_corpora(request: Request, readers: Readers, cursor: Cursor = None, limit: Limit = PAGE) -> Response:
     """List the corpora with their counts, newest first."""
     after = from_cursor(cursor, NewestFirst)
     query = select(Corpus).where(Corpus.deleted_at.is_(None))
@@ -82,7 +83,7 @@ def list_corpora(request: Request, readers: Readers, cursor: Cursor = None, limi
         shown, following = page(found, limit, lambda corpus: (corpus.created_at, corpus.id))
         counts = known_counts(request).of(session, shown)
     corpora = [CorpusCounts(**facts(corpus), **told_of(corpus, counts[corpus.id])) for corpus in shown]
-    return CorpusPage(corpora=corpora, next=following)
+    return linked(request, CorpusPage(corpora=corpora, next=following), following)
 
 
 @router.get(
