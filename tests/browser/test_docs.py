@@ -28,3 +28,11 @@ def test_the_openapi_page_needs_no_network_and_uploads_a_file_that_one_chooses(
     corpus = service.get(f"/v1/corpora/{corpus_id}")
     assert (corpus["documents"], corpus["labeled"]) == (2, 1)
     assert f"{service.address}/openapi.json" in page_watch.requested
+
+
+def test_the_page_that_one_reads_shows_all_operations_under_its_policy(
+    page: Page, page_watch: PageWatch, service: Service
+) -> None:
+    page.goto("/redoc")
+    expect(page.get_by_role("heading", name="Add documents to a corpus").first).to_be_visible()
+    assert f"{service.address}/openapi.json" in page_watch.requested
