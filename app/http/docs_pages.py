@@ -50,9 +50,9 @@ async def redoc(request: Request) -> HTMLResponse:
 def guarded(page: HTMLResponse) -> HTMLResponse:
     """The page, which runs its own scripts and no others. Both tools write styles while they run."""
     digests = (hashlib.sha256(script).digest() for script in INLINE.findall(bytes(page.body)))
-    scripts = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
+    scripts = " ".join(["'self'", *(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)])
     page.headers["Content-Security-Policy"] = (
-        f"default-src 'none'; script-src 'self' {scripts}; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
+        f"default-src 'none'; script-src {scripts}; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
         "connect-src 'self'; worker-src blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
     return page
