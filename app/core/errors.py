@@ -222,6 +222,18 @@ class AnswerChanged(ServiceError):
     status = HTTPStatus.PRECONDITION_FAILED
 
 
+class ChangedSince(ServiceError):
+    """What the request would change is not as the client has seen it."""
+
+    status = HTTPStatus.PRECONDITION_FAILED
+
+
+class NotAcceptable(ServiceError):
+    """The service has this in none of the formats that the client accepts."""
+
+    status = HTTPStatus.NOT_ACCEPTABLE
+
+
 class JobNotContinuable(ServiceError):
     """The job cannot be continued as it is."""
 

@@ -20,6 +20,9 @@ HOST = r"(\*|(\*\.)?[\w-]+(\.[\w-]+)*|\[?[0-9A-Fa-f]*:[0-9A-Fa-f]*:[0-9A-Fa-f:.]
 HOSTS = rf"^ *({HOST}( *, *{HOST})*)? *$"
 ADDRESS = r"(\*|[0-9A-Fa-f:.]+(/[0-9]+)?)"
 ADDRESSES = rf"^ *({ADDRESS}( *, *{ADDRESS})*)? *$"
+# With commas: `*`, or schemes with hosts and ports, as browsers write them.
+ORIGIN = r"(\*|https?://(\[[0-9a-f:.]+\]|[a-z0-9_-]+(\.[a-z0-9_-]+)*)(:[0-9]{1,5})?)"
+ORIGINS = rf"^ *({ORIGIN}( *, *{ORIGIN})*)? *$"
 
 
 class Settings(BaseSettings):
@@ -42,6 +45,7 @@ class Settings(BaseSettings):
     trusted_hosts: str = Field(default="", pattern=HOSTS)  # besides localhost and the host above; `app.http.hosts`
     root_path: str = Field(default="", pattern=r"^(/[\w.~-]+)*$")  # of the service behind a proxy, such as /newfound
     forwarded_allow_ips: str = Field(default="", pattern=ADDRESSES)  # proxies whose X-Forwarded-* headers are trusted
+    cors_origins: str = Field(default="", pattern=ORIGINS)  # of pages elsewhere that may read answers in a browser
     client_seconds: float = Field(default=30.0, gt=0)  # a client that is silent for this long is cut off
     max_connections: int = Field(default=1_000, ge=1)
     max_event_streams: int = Field(default=500, ge=1)  # each holds one of these connections for as long as its job runs

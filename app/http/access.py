@@ -12,8 +12,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.access.callers import ANYONE, Caller, KnownKeys
 from app.core.errors import CrossSite, KeyMissing, ScopeMissing, ServiceError
-from app.core.request_ids import INNER
+from app.core.request_ids import is_inner
 from app.core.settings import Settings
+from app.http.front_door import below
 from app.http.problems import database_refusal, refusal, unanswered
 from app.page.api import KEY_COOKIE
 
@@ -28,6 +29,7 @@ SCHEMES = {
 }
 GUARDED = ("/v1", "/metrics")  # and what is below; the page shows nothing that it does not ask the API for
 ADMINS = "/metrics"
+READING = ("GET", "HEAD", "OPTIONS")
 
 
 class Access:
@@ -41,11 +43,12 @@ class Access:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        if scope["type"] == "http" and is_guarded(scope["path"].removeprefix(self.root_path)):
+        path = below(self.root_path, scope["path"]) if scope["type"] == "http" else ""
+        if is_guarded(path):
             request = Request(scope)
             try:
                 caller = await self.caller_of(request)
-                check_scope(caller, scope["method"], scope["path"].removeprefix(self.root_path))
+                check_scope(caller, scope["method"], path)
             except ServiceError as error:
                 await refusal(request, error)(scope, receive, send)
                 return
@@ -100,7 +103,7 @@ def check_same_site(request: Request) -> None:
 
     A browser sends its cookie along whoever asks; of which site that is, it says in `Sec-Fetch-Site` or `Origin`.
     """
-    if request.method in ("GET", "HEAD") or INNER in request.scope.get("extensions", {}):
+    if request.method in READING or is_inner(request.scope):
         return
     site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin", "")
     is_same = site == "same-origin" if site is not None else urlsplit(origin).netloc == request.headers.get("host")
@@ -112,7 +115,7 @@ def check_scope(caller: Caller, method: str, path: str) -> None:
     """Raise ScopeMissing for what a key does not allow."""
     if path == ADMINS:
         needed, is_allowed = "admin", caller.sees_all
-    elif method in ("GET", "HEAD"):
+    elif method in READING:
         needed, is_allowed = "read", bool(caller.scopes)
     else:
         needed, is_allowed = "write", bool(caller.scopes & {"write", "admin"})

@@ -87,7 +87,7 @@ class FrontDoor:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        path = self.path_of(scope)
+        path = below(self.root_path, scope["path"])
         scope = {**scope, "root_path": self.root_path, "path": self.root_path + path}
         try:
             answer = self.answer(scope, path)
@@ -100,15 +100,6 @@ class FrontDoor:
             await self.app({**scope, "method": "GET", "extensions": extensions}, receive, send)
         else:
             await self.app(scope, receive, send)
-
-    def path_of(self, scope: Scope) -> str:
-        """The path below the root path, whether or not the proxy has taken that off."""
-        path: str = scope["path"]
-        if path == self.root_path:
-            return "/"
-        if self.root_path and path.startswith(f"{self.root_path}/"):
-            return path.removeprefix(self.root_path)
-        return path
 
     def answer(self, scope: Scope, path: str) -> Response | None:
         """The answer to a request that goes no further. Raises ServiceError for one that is refused."""
@@ -138,6 +129,15 @@ class FrontDoor:
         if scope["query_string"]:
             location += f"?{scope['query_string'].decode('latin-1')}"
         return Response(status_code=HTTPStatus.PERMANENT_REDIRECT, headers={"Location": location})
+
+
+def below(root_path: str, path: str) -> str:
+    """The path below the root path, whether or not the proxy has taken that off."""
+    if path == root_path:
+        return "/"
+    if root_path and path.startswith(f"{root_path}/"):
+        return path.removeprefix(root_path)
+    return path
 
 
 def check_query(operation: Operation, query: bytes) -> None:

@@ -7,9 +7,9 @@ from importlib.metadata import version
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
-from fastapi.openapi.utils import get_openapi
-from fastapi_offline import FastAPIOffline
+from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import BaseRoute
+from starlette.types import ASGIApp
 
 from app.access.callers import KnownKeys
 from app.broker import queue
@@ -23,20 +23,26 @@ from app.core.errors import (
     MisdirectedRequest,
     ScopeMissing,
     StorageFull,
-    UnsupportedBody,
 )
 from app.core.schema import check_schema
 from app.core.settings import Settings
 from app.frozen.models import OpenModels
-from app.http.access import SCHEMES, Access
+from app.http.access import Access
+from app.http.compression import Compression
 from app.http.condition import broker
 from app.http.dependencies import problems
+from app.http.docs_pages import make_app
 from app.http.event_streams import EventStreams
 from app.http.front_door import FrontDoor
 from app.http.measured import Measured
+from app.http.negotiation import Negotiation
+from app.http.openapi import DESCRIPTION, TITLE, describe
+from app.http.preconditions import Preconditions
 from app.http.problems import render_errors
 from app.http.protocol import EVENT_STREAMS
 from app.http.remembered_groups import RememberedGroups
+from app.http.request_ids import RequestIds
+from app.http.response_headers import EXPOSED
 from app.http.route_names import RouteNames
 from app.http.routers import (
     answers,
@@ -71,10 +77,11 @@ from app.http.routers import (
     uploads,
     vectors,
 )
+from app.http.security_headers import SecurityHeaders
+from app.http.validators import Validators
 from app.observation import tracing
 from app.observation.metrics import Metrics
 from app.page import routes as page
-from app.schemas.common import Problem
 from app.search.indexing import Indexing
 from app.upkeep.keeper import Keeper
 from app.uploads.corpus_counts import KnownCounts
@@ -82,22 +89,9 @@ from app.uploads.removal import Removal
 from app.uploads.texts import RememberedTexts
 from app.webhooks.sending import Sending
 
-TITLE = "Newfound"
-DESCRIPTION = """
-Newfound gives every unlabeled document of a corpus a category: one of those that labels name, or a new one
-that the model found. Create a corpus, upload documents, submit a job, follow it, read its results.
-
-In addition to what each operation lists, a request may be refused before its operation is known: 408 for a client that
-is silent, 431 for a head of more than 64 KiB, 503 when there are too many connections.
-"""
-
 # What any operation may answer.
 ANYWHERE = problems(BadRequest, MisdirectedRequest, MalformedRequest, StorageFull)
 WITH_KEYS = problems(KeyMissing, ScopeMissing, CrossSite)
-JSON_BODY = problems(UnsupportedBody)
-
-# Of these, JSON Schema says that they are numbers, and the framework that they are floats, 1000.0 for 1000.
-LIMITS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
@@ -128,7 +122,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         keeper.stop()
         database.engine.dispose()
 
-    app = FastAPIOffline(
+    app = make_app(
         title=TITLE,
         version=version("newfound"),
         description=DESCRIPTION,
@@ -147,12 +141,41 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.open_models = OpenModels(settings.max_open_models_bytes)
     app.state.metrics = Metrics(database, settings, broker.calls_waiting)
     app.router.routes.extend(routes())
-    app.add_middleware(Access, keys=KnownKeys(database, settings.api_keys), settings=settings)
-    app.add_middleware(FrontDoor, routes=app.routes, settings=settings)
-    app.add_middleware(Measured, names=RouteNames(app.routes, settings.root_path), metrics=app.state.metrics)
     render_errors(app)
+    add_manners(app, settings)
     app.openapi = document  # type: ignore[method-assign]
     return app
+
+
+def add_manners(app: FastAPI, settings: Settings) -> None:
+    """Put what holds for every request around the routes, from the innermost outwards.
+
+    The last three go around the framework's own last resort, too: an internal error has an id and is harmless as well.
+    """
+    app.add_middleware(FrontDoor, routes=app.routes, settings=settings)
+    app.add_middleware(Negotiation, routes=app.routes, root_path=settings.root_path)
+    app.add_middleware(Preconditions)
+    app.add_middleware(Validators)
+    app.add_middleware(Access, keys=KnownKeys(app.state.database, settings.api_keys), settings=settings)
+    app.add_middleware(Measured, names=RouteNames(app.routes, settings.root_path), metrics=app.state.metrics)
+    app.add_middleware(Compression)
+    build = app.build_middleware_stack
+
+    def built() -> ASGIApp:
+        return RequestIds(SecurityHeaders(with_cors(build(), settings)))
+
+    app.build_middleware_stack = built  # type: ignore[method-assign]
+
+
+def with_cors(app: ASGIApp, settings: Settings) -> ASGIApp:
+    """The application, whose answers pages of some other origins may read; none, unless the operator names them.
+
+    They send a key if they have one, never what a browser keeps for this service.
+    """
+    origins = [origin.strip() for origin in settings.cors_origins.split(",") if origin.strip()]
+    if not origins:
+        return app
+    return CORSMiddleware(app, origins, allow_methods=["*"], allow_headers=["*"], expose_headers=EXPOSED)
 
 
 @cache
@@ -173,60 +196,5 @@ def routes() -> list[BaseRoute]:
 
 @cache
 def document() -> dict[str, Any]:
-    """The OpenAPI document, which is the same for every application.
-
-    The schema of problems, which no route returns by itself, is put into it.
-    """
-    found = get_openapi(title=TITLE, version=version("newfound"), description=DESCRIPTION, routes=routes())
-    forget_validation_errors(found)
-    describe_json_bodies(found)
-    describe_keys(found)
-    write_integers(found)
-    schema = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
-    found["components"]["schemas"] |= {**schema.pop("$defs"), "Problem": schema}
-    return found
-
-
-def forget_validation_errors(document: dict[str, Any]) -> None:
-    """Take the framework's own 422 out, which it names wherever an operation has parameters.
-
-    Operations that can be malformed describe theirs as a problem; an id without the right shape is a 404.
-    """
-    for methods in document["paths"].values():
-        for operation in methods.values():
-            if "application/json" in operation["responses"].get("422", {"content": {}})["content"]:
-                del operation["responses"]["422"]
-    for name in ("HTTPValidationError", "ValidationError"):
-        document["components"]["schemas"].pop(name, None)
-
-
-def describe_json_bodies(document: dict[str, Any]) -> None:
-    """Describe the refusal of a body of another kind wherever an operation takes JSON."""
-    for methods in document["paths"].values():
-        for operation in methods.values():
-            if "application/json" in operation.get("requestBody", {"content": {}})["content"]:
-                operation["responses"] = dict(sorted({**operation["responses"], **described(JSON_BODY)}.items()))
-
-
-def describe_keys(document: dict[str, Any]) -> None:
-    """Say which operations may ask for an API key: those that can refuse one, in either way; or in none, without."""
-    document["components"]["securitySchemes"] = SCHEMES
-    for methods in document["paths"].values():
-        for operation in methods.values():
-            if str(int(KeyMissing.status)) in operation["responses"]:
-                operation["security"] = [*({name: []} for name in SCHEMES), {}]
-
-
-def described(responses: dict[int | str, dict[str, Any]]) -> dict[str, Any]:
-    """Responses under their status as OpenAPI writes it."""
-    return {str(status): response for status, response in responses.items()}
-
-
-def write_integers(part: Any) -> None:
-    """Write limits that are whole numbers as such, in place; every limit of ours is exact as a float."""
-    if isinstance(part, dict):
-        for name in LIMITS:
-            if isinstance(part.get(name), float) and part[name].is_integer():
-                part[name] = int(part[name])
-    for inner in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
-        write_integers(inner)
+    """The OpenAPI document, which is the same for every application."""
+    return describe(routes())

@@ -9,10 +9,10 @@ from http import HTTPStatus
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app.core.request_ids import is_inner
 from app.http.problems import SHOWN_PATH
 from app.http.route_names import Found, RouteNames
 from app.observation.metrics import Metrics
-from app.observation.tracing import is_inner
 
 logger = logging.getLogger("app.http.access")
 

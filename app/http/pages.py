@@ -1,17 +1,19 @@
-"""Pages of lists: how many rows, from where on, and where the next page begins."""
+"""Pages of lists: how many rows, from where on, where the next page begins, and the links that say so."""
 
 import base64
 import binascii
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Annotated, Any, TypeVar
+from urllib.parse import parse_qsl, quote, urlencode
 
-from fastapi import Query
-from pydantic import FiniteFloat, StringConstraints, TypeAdapter, ValidationError
+from fastapi import Query, Request, Response
+from pydantic import BaseModel, FiniteFloat, StringConstraints, TypeAdapter, ValidationError
 from pydantic_core import to_json
 
 from app.core.errors import MalformedRequest
 from app.http.dependencies import ID_PATTERN
+from app.http.long_answers import written
 
 PAGE, MAX_PAGE = 100, 1000
 MAX_PAGE_CHARACTERS = 2**22  # of texts
@@ -32,6 +34,25 @@ def page(rows: Sequence[Row], limit: int, key: Callable[[Row], Any]) -> tuple[Se
     """
     shown = rows[:limit]
     return shown, to_cursor(key(shown[-1])) if len(rows) > limit else None
+
+
+def linked(request: Request, body: BaseModel, following: str | None) -> Response:
+    """A page as an answer, with links (RFC 8288) to the first page and to the next one, if there is one.
+
+    The operation names its `response_model`.
+    """
+    response = written(body)
+    links = {"first": None} | ({} if following is None else {"next": following})
+    response.headers["Link"] = ", ".join(f'<{at(request, cursor)}>; rel="{name}"' for name, cursor in links.items())
+    return response
+
+
+def at(request: Request, cursor: str | None) -> str:
+    """The address of another page of the list that a request asks for, below the host."""
+    query = [(name, value) for name, value in parse_qsl(request.url.query, keep_blank_values=True) if name != "cursor"]
+    query += [] if cursor is None else [("cursor", cursor)]
+    path = quote(request.url.path)
+    return f"{path}?{urlencode(query)}" if query else path
 
 
 def fitting(n_characters: Sequence[int], limit: int) -> int:

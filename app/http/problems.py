@@ -18,6 +18,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.body_limit import MAX_BODY_SIZE_SCOPE_KEY
 from starlette.requests import ClientDisconnect
 
+from app.core import request_ids
 from app.core.db import is_disk_full
 from app.core.errors import (
     PROBLEM,
@@ -60,8 +61,13 @@ def problem(
     errors: Sequence[Mapping[str, str]] = (),
     members: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The body of a problem; `members` are its own, beside those of all problems."""
+    """The body of a problem; `members` are its own, beside those of all problems.
+
+    Refused before it is one, a request has no id.
+    """
     body = {"type": type_, "title": title, "status": int(status), "detail": detail, "instance": instance}
+    request_id = request_ids.current.get()
+    body |= {} if request_id is None else {"request_id": request_id}
     body |= members or {}
     return {**body, "errors": list(errors)} if errors else body
 

@@ -4,12 +4,12 @@ Where they go is said by the standard variables, such as OTEL_EXPORTER_OTLP_ENDP
 nothing of what a client sent: neither path nor query, whose words may be those of documents.
 """
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from app.core.request_ids import INNER
+from app.core.request_ids import is_inner
 from app.core.settings import Settings
 
 if TYPE_CHECKING:
@@ -83,11 +83,6 @@ def telemetry() -> "TelemetryConfig":
         "auto_configure": False,
         "exclude": is_inner,
     }
-
-
-def is_inner(scope: MutableMapping[str, Any]) -> bool:
-    """Whether a request is one of the page to the API, within the process: part of another one."""
-    return INNER in (scope.get("extensions") or {})
 
 
 @contextmanager

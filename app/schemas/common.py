@@ -73,6 +73,7 @@ class Problem(BaseModel):
     status: int
     detail: str
     instance: str
+    request_id: str | None = Field(default=None, description="The `X-Request-ID` of the answer.")
     errors: list[Fault] = []
     accepted: int | None = Field(default=None, description="Of an upload that broke off: documents that are stored.")
     rejected: int | None = Field(default=None, description="Of an upload that broke off: lines that were rejected.")

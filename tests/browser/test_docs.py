@@ -7,6 +7,8 @@ from playwright.sync_api import Page, expect
 from tests.browser.services import Service
 from tests.browser.watch import PageWatch
 
+LOGO = "https://cdn.redoc.ly/redoc/logo-mini.svg"  # which ReDoc shows whatever it is told
+
 
 def test_the_openapi_page_needs_no_network_and_uploads_a_file_that_one_chooses(
     page: Page, page_watch: PageWatch, service: Service, tmp_path: Path
@@ -28,3 +30,14 @@ def test_the_openapi_page_needs_no_network_and_uploads_a_file_that_one_chooses(
     corpus = service.get(f"/v1/corpora/{corpus_id}")
     assert (corpus["documents"], corpus["labeled"]) == (2, 1)
     assert f"{service.address}/openapi.json" in page_watch.requested
+
+
+def test_the_page_that_one_reads_shows_all_operations_and_is_kept_from_loading_a_logo_from_elsewhere(
+    page: Page, page_watch: PageWatch, service: Service
+) -> None:
+    with page.expect_console_message(lambda message: LOGO in message.text) as refused:
+        page.goto("/redoc")
+    assert "violates the following Content Security Policy directive" in refused.value.text
+    expect(page.get_by_role("heading", name="Add documents to a corpus").first).to_be_visible()
+    assert f"{service.address}/openapi.json" in page_watch.requested
+    page_watch.faults = [fault for fault in page_watch.faults if LOGO not in fault]

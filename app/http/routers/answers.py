@@ -16,8 +16,7 @@ from app.http.answer_filters import AskedAnswers
 from app.http.answer_orders import SortBy, cursor_at, place_after, place_of
 from app.http.answer_pages import Asked, is_answered, read_places
 from app.http.dependencies import JobId, Readers, open_models, problems
-from app.http.long_answers import written
-from app.http.pages import PAGE, Cursor, Limit, fitting
+from app.http.pages import PAGE, Cursor, Limit, fitting, linked
 from app.http.routers.results import find_concluded_job
 from app.http.searches import indexing
 from app.http.shown import Showing
@@ -81,7 +80,8 @@ def get_documents(
         document_out(row, shown_of_job, filters.thresholds, texts.get(row.answer.document_id, ""), model)
         for row in shown
     ]
-    return written(DocumentPage(documents=documents, next=None if following is None else cursor_at(sort, following)))
+    next_ = None if following is None else cursor_at(sort, following)
+    return linked(request, DocumentPage(documents=documents, next=next_), next_)
 
 
 def read_rows(session: Session, job: Job, document_ids: Sequence[int]) -> list[AnswerRow]:

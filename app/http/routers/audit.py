@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 from pydantic import Field, FiniteFloat, TypeAdapter
 from sqlalchemy import ColumnElement, and_, select, tuple_
 from sqlalchemy.orm import aliased
@@ -11,8 +11,7 @@ from sqlalchemy.orm import aliased
 from app.core.errors import JobNotFound, MalformedRequest, ResultsNotReady
 from app.core.tables import Audit, Category, Document
 from app.http.dependencies import JobId, Readers, problems
-from app.http.long_answers import written
-from app.http.pages import PAGE, Cursor, Limit, from_cursor, page
+from app.http.pages import PAGE, Cursor, Limit, from_cursor, linked, page
 from app.http.routers.results import find_concluded_job
 from app.schemas.audit import AuditedOut, AuditPage, SuggestionOut
 
@@ -29,7 +28,9 @@ IS_DOUBTFUL = Audit.suggested.is_not(None)
     response_model=AuditPage,
     responses=problems(JobNotFound, ResultsNotReady, MalformedRequest),
 )
-def get_audit(job_id: JobId, readers: Readers, cursor: Cursor = None, limit: Limit = PAGE) -> Response:
+def get_audit(
+    job_id: JobId, readers: Readers, request: Request, cursor: Cursor = None, limit: Limit = PAGE
+) -> Response:
     """Read the labeled documents whose label is doubtful, the most unlikely first.
 
     What the other labels teach speaks against it, or documents with the same text bear another label. No label is
@@ -37,7 +38,7 @@ def get_audit(job_id: JobId, readers: Readers, cursor: Cursor = None, limit: Lim
     """
     shown, following = read_audits(readers, job_id, cursor, limit, IS_DOUBTFUL)
     documents = [audited_out(audit, key, str(label), name) for audit, key, label, name in shown]
-    return written(AuditPage(documents=documents, next=following))
+    return linked(request, AuditPage(documents=documents, next=following), following)
 
 
 def read_audits(

@@ -33,7 +33,7 @@ from app.http.dependencies import (
     removal,
     rendered,
 )
-from app.http.pages import PAGE, Cursor, Limit, NewestFirst, from_cursor, page
+from app.http.pages import PAGE, Cursor, Limit, NewestFirst, from_cursor, linked, page
 from app.schemas.common import CorpusCounts, CorpusDetail, CorpusIn, CorpusOut, CorpusPage, LabelCount, VectorCount
 from app.uploads import corpus_counts
 from app.uploads.corpus_counts import Counts
@@ -71,11 +71,12 @@ def create_corpus(
     "",
     operation_id="list_corpora",
     summary="List the corpora",
+    response_model=CorpusPage,
     responses=problems(MalformedRequest),
 )
 def list_corpora(
     request: Request, readers: Readers, caller: OnBehalfOf, cursor: Cursor = None, limit: Limit = PAGE
-) -> CorpusPage:
+) -> Response:
     """List the corpora with their counts, newest first."""
     after = from_cursor(cursor, NewestFirst)
     query = select(Corpus).where(Corpus.deleted_at.is_(None), caller.owns(Corpus.owner))
@@ -87,7 +88,7 @@ def list_corpora(
         shown, following = page(found, limit, lambda corpus: (corpus.created_at, corpus.id))
         counts = known_counts(request).of(session, shown)
     corpora = [CorpusCounts(**facts(corpus), **told_of(corpus, counts[corpus.id])) for corpus in shown]
-    return CorpusPage(corpora=corpora, next=following)
+    return linked(request, CorpusPage(corpora=corpora, next=following), following)
 
 
 @router.get(

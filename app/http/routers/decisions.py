@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Response
+from fastapi import APIRouter, Header, Request, Response
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session, sessionmaker
 
@@ -26,8 +26,7 @@ from app.core.idempotency import Answer, Once
 from app.core.runs import UNFINISHED
 from app.core.tables import DecidedDocument, Decision, Document, Job
 from app.http.dependencies import MAX_BODY_BYTES, JobId, Keyed, Readers, Sessions, answer, problems, rendered
-from app.http.long_answers import written
-from app.http.pages import PAGE, Cursor, Limit, from_cursor, page
+from app.http.pages import PAGE, Cursor, Limit, from_cursor, linked, page
 from app.http.routers.results import RowNumber
 from app.review.decided import categories_of, read_decided
 from app.review.events import Desk, check_tag, tag_of
@@ -103,7 +102,9 @@ def made_once(
     response_model=DecisionPage,
     responses=problems(JobNotFound, MalformedRequest),
 )
-def list_decisions(job_id: JobId, readers: Readers, cursor: Cursor = None, limit: Limit = PAGE) -> Response:
+def list_decisions(
+    job_id: JobId, readers: Readers, request: Request, cursor: Cursor = None, limit: Limit = PAGE
+) -> Response:
     """List what was decided about a job, in its order, and whether it counts."""
     after = from_cursor(cursor, RowNumber) or 0
     with readers.begin() as session:
@@ -112,7 +113,7 @@ def list_decisions(job_id: JobId, readers: Readers, cursor: Cursor = None, limit
         shown, following = page(session.scalars(query.limit(limit + 1)).all(), limit, lambda row: row.number)
         told = DecisionPage(decisions=decisions_out(session, job, shown), next=following)
         tag = tag_of(job, n_decisions(session, job_id))
-    response = written(told)
+    response = linked(request, told, following)
     response.headers["ETag"] = tag
     return response
 

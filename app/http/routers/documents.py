@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import Field, TypeAdapter
 from sqlalchemy import ColumnElement, Select, func, select
 from sqlalchemy.orm import Session
@@ -23,7 +23,7 @@ from app.http.dependencies import (
 )
 from app.http.document_filters import Fields, field_conditions
 from app.http.files import read_limits
-from app.http.pages import PAGE, Cursor, Limit, fitting, from_cursor, to_cursor
+from app.http.pages import PAGE, Cursor, Limit, fitting, from_cursor, linked, to_cursor
 from app.http.searches import Scope, SearchText, corpus_scope, indexing, look_up, search_of
 from app.http.walks import Filters, Place, Stretch, walk
 from app.review.unindexed import unindexed
@@ -52,6 +52,7 @@ Labeled = Annotated[bool | None, Query(description="Only documents with a label,
     "",
     operation_id="list_corpus_documents",
     summary="Read the documents of a corpus",
+    response_model=CorpusDocumentPage,
     responses=problems(CorpusNotFound, MalformedRequest),
 )
 def list_documents(
@@ -64,7 +65,7 @@ def list_documents(
     search: SearchText = None,
     cursor: Cursor = None,
     limit: Limit = PAGE,
-) -> CorpusDocumentPage:
+) -> Response:
     """Read the documents of a corpus as they are now, in the order in which they came.
 
     A page is shorter than its limit where texts are long, and where many documents had to be read to find those that
@@ -90,7 +91,8 @@ def list_documents(
         having = with_vectors(session, shown)
         last = shown[-1:] if len(shown) < len(ids) else walked.following and walked.following.key
         following = to_cursor(last) if last else None
-        return CorpusDocumentPage(documents=[document_out(row, row.id in having) for row in rows], next=following)
+        documents = [document_out(row, row.id in having) for row in rows]
+    return linked(request, CorpusDocumentPage(documents=documents, next=following), following)
 
 
 def rows_of(columns: Sequence[Any]) -> Select[Any]:

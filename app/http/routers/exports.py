@@ -1,14 +1,12 @@
 """Exports: documents, categories and the trace as files to download."""
 
-import re
-import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from tempfile import SpooledTemporaryFile, TemporaryDirectory
 from typing import Annotated, Any, BinaryIO, Literal, cast
 
-from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from app.core import lifecycle
@@ -39,8 +37,6 @@ router = APIRouter(prefix="/v1", tags=["exports"])
 Tabular = Literal["csv", "xlsx", "ndjson", "parquet"]
 Labeling = Literal["csv", "xlsx", "ndjson", "parquet", "label-studio", "doccano"]
 
-COMPRESSION = 4  # of nine levels: the next ones take twice the time for a few percent
-
 NDJSON_TYPE, CSV_TYPE = "application/x-ndjson", "text/csv"
 XLSX_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 PARQUET_TYPE = "application/vnd.apache.parquet"
@@ -54,7 +50,6 @@ TYPES = {
 }
 ENDINGS = {"label-studio": "label-studio.json", "doccano": "doccano.jsonl"}
 SHAPES: dict[str, Shape] = {"csv": CSV, "xlsx": XLSX, "parquet": PARQUET}
-COMPRESSED = ("xlsx", "parquet")  # by themselves
 DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
 
 EXAMPLES = {
@@ -87,7 +82,6 @@ class Writing:
 
     csv: CsvOptions
     is_said: list[str]  # options of CSV alone that were named
-    takes_gzip: bool
 
 
 def writing(
@@ -102,24 +96,14 @@ def writing(
     bom: Annotated[
         bool | None, Query(description="Of CSV: a byte order mark, by which Excel knows UTF-8; false by default.")
     ] = None,
-    accept_encoding: Annotated[str, Header(description="With `gzip`, the file is compressed on its way.")] = "",
 ) -> Writing:
     """What the parameters of a request say of its file."""
     options = CsvOptions(DELIMITERS.get(delimiter or ",", delimiter or ","), safe is not False, bool(bom))
     said = {"delimiter": delimiter, "safe": safe, "bom": bom}
-    return Writing(options, [name for name, value in said.items() if value is not None], takes_gzip(accept_encoding))
+    return Writing(options, [name for name, value in said.items() if value is not None])
 
 
 Asked = Annotated[Writing, Depends(writing)]
-
-
-def takes_gzip(accepted: str) -> bool:
-    """Whether a client takes gzip, by its Accept-Encoding."""
-    for each in accepted.lower().split(","):
-        name, _, parameters = each.partition(";")
-        if name.strip() in ("gzip", "x-gzip", "*"):
-            return re.fullmatch(r"\s*q\s*=\s*0(\.0*)?\s*", parameters) is None
-    return False
 
 
 @router.get(
@@ -264,11 +248,6 @@ def download(table: Table, format: str, asked: Writing, settings: Settings, mode
     if table.upload:
         headers["Upload-Query"] = upload_query(table, format, asked)
     pieces = workbook(table, settings) if format == "xlsx" else PIECES[format](table, asked, model)
-    if format not in COMPRESSED:
-        headers["Vary"] = "Accept-Encoding"
-        if asked.takes_gzip:
-            headers["Content-Encoding"] = "gzip"
-            pieces = compressed(pieces)
     charset = "; charset=utf-8; header=present" if format == "csv" else ""
     return StreamingResponse(pieces, headers=headers, media_type=TYPES[format] + charset)
 
@@ -308,12 +287,3 @@ def workbook(table: Table, settings: Settings) -> Iterator[bytes]:
         raise
     temporary.seek(0)
     return sent(temporary)
-
-
-def compressed(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Pieces as one stream of gzip."""
-    packer = zlib.compressobj(COMPRESSION, zlib.DEFLATED, 31)
-    for piece in pieces:
-        if data := packer.compress(piece):
-            yield data
-    yield packer.flush()

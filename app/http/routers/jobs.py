@@ -61,7 +61,7 @@ from app.http.dependencies import (
 from app.http.dry_runs import Checked, dry_run
 from app.http.job_facts import fact_conditions, write_facts
 from app.http.job_list import summaries, summary_query
-from app.http.pages import PAGE, Cursor, Limit, NewestFirst, from_cursor, page
+from app.http.pages import PAGE, Cursor, Limit, NewestFirst, from_cursor, linked, page
 from app.http.progress import describe
 from app.http.searches import indexing
 from app.http.source_tables import check_source_field
@@ -198,9 +198,11 @@ def checks() -> CapacityLimiter:
     "",
     operation_id="list_jobs",
     summary="List the jobs",
+    response_model=JobPage,
     responses=problems(MalformedRequest),
 )
 def list_jobs(
+    request: Request,
     readers: Readers,
     caller: OnBehalfOf,
     settings: ServiceSettings,
@@ -225,7 +227,7 @@ def list_jobs(
     ] = [],  # noqa: B006 (FastAPI makes one for each request)
     cursor: Cursor = None,
     limit: Limit = PAGE,
-) -> JobPage:
+) -> Response:
     """List the jobs in short form, newest first; the address of each has its full settings and its chains."""
     after = from_cursor(cursor, NewestFirst)
     query = summary_query().where(is_visible_job(), caller.owns(Job.owner), *fact_conditions(name, tag))
@@ -239,7 +241,7 @@ def list_jobs(
     with readers.begin() as session:
         shown, following = page(session.execute(query).all(), limit, lambda job: (job.created_at, job.id))
         listed = summaries(session, shown, settings)
-    return JobPage(jobs=listed, next=following)
+    return linked(request, JobPage(jobs=listed, next=following), following)
 
 
 @router.get(

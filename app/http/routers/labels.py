@@ -19,8 +19,7 @@ from app.core.splits import split_of
 from app.core.tables import FOREVER, Audit, Category, Document, Job
 from app.http.dependencies import MAX_BODY_BYTES, JobId, Readers, ServiceSettings, database, problems
 from app.http.files import read_limits
-from app.http.long_answers import written
-from app.http.pages import PAGE, Cursor, Limit
+from app.http.pages import PAGE, Cursor, Limit, linked
 from app.http.routers.audit import audited_out, of_audit, read_audits
 from app.http.routers.results import find_concluded_job
 from app.review.decided import categories_of
@@ -52,14 +51,16 @@ KEYS_AT_ONCE = 1_000  # that a statement names
     response_model=LabelPage,
     responses=problems(JobNotFound, ResultsNotReady, MalformedRequest),
 )
-def get_labels(job_id: JobId, readers: Readers, cursor: Cursor = None, limit: Limit = PAGE) -> Response:
+def get_labels(
+    job_id: JobId, readers: Readers, request: Request, cursor: Cursor = None, limit: Limit = PAGE
+) -> Response:
     """Read the labeled documents with the quality of each label, the worst first.
 
     A label is judged by fits that did not see it. Documents without a word are not listed.
     """
     shown, following = read_audits(readers, job_id, cursor, limit)
     labels = [label_out(audit, key, str(label), name) for audit, key, label, name in shown]
-    return written(LabelPage(labels=labels, next=following))
+    return linked(request, LabelPage(labels=labels, next=following), following)
 
 
 def label_out(audit: Audit, key: str, label: str, suggested: str | None) -> LabelOut:

@@ -22,7 +22,7 @@ from app.core.tables import Category, Decision, Job, is_visible_job
 from app.http.comparisons import compare
 from app.http.dependencies import JobId, OnBehalfOf, Readers, check_corpus_id, check_job_id, problems
 from app.http.long_answers import written
-from app.http.pages import PAGE, Cursor, Limit, NewestFirst, from_cursor, page
+from app.http.pages import PAGE, Cursor, Limit, NewestFirst, from_cursor, linked, page
 from app.http.routers.results import find_concluded_job
 from app.review.decided import categories_of
 from app.schemas.common import CORPUS_ID
@@ -114,7 +114,7 @@ def get_lineage(
         decisions = decisions_about(session, category_id, [job.id for job, _ in shown])
         continued = with_category(session, category_id, corpus_id, [job.continues for job, _ in shown if job.continues])
     jobs = [lineage_job(job, category, decisions.get(job.id, []), continued) for job, category in shown]
-    return written(LineagePage(id=category_id, jobs=jobs, next=following))
+    return linked(request, LineagePage(id=category_id, jobs=jobs, next=following), following)
 
 
 def has_category(category_id: str, corpus_id: str | None) -> list[ColumnElement[bool]]:

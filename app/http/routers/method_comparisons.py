@@ -49,7 +49,7 @@ from app.http.dependencies import (
 )
 from app.http.job_facts import write_facts
 from app.http.method_comparisons import basics, check_methods, check_room, csv_table, describe, markdown_table, plan
-from app.http.pages import PAGE, Cursor, Limit, NewestFirst, from_cursor, page
+from app.http.pages import PAGE, Cursor, Limit, NewestFirst, from_cursor, linked, page
 from app.http.routers.jobs import checks, find_answer
 from app.http.searches import indexing
 from app.schemas.job_facts import JobFacts
@@ -168,11 +168,17 @@ def name_jobs(session: Session, made: Submitted, planned: Planned) -> None:
     "",
     operation_id="list_comparisons",
     summary="List the comparisons of methods",
+    response_model=MethodComparisonPage,
     responses=problems(MalformedRequest),
 )
 def list_comparisons(
-    readers: Readers, settings: ServiceSettings, caller: OnBehalfOf, cursor: Cursor = None, limit: Limit = PAGE
-) -> MethodComparisonPage:
+    request: Request,
+    readers: Readers,
+    settings: ServiceSettings,
+    caller: OnBehalfOf,
+    cursor: Cursor = None,
+    limit: Limit = PAGE,
+) -> Response:
     """List the comparisons of methods in short form, newest first; the address of each has its table."""
     after = from_cursor(cursor, NewestFirst)
     query = select(Comparison).where(is_visible_comparison(), caller.owns(Comparison.owner))
@@ -183,7 +189,7 @@ def list_comparisons(
         rows, following = page(session.scalars(query).all(), limit, lambda each: (each.created_at, each.id))
         counts = method_comparisons.statuses(session, [each.id for each in rows])
         listed = [basics(each, counts[each.id], settings) for each in rows]
-    return MethodComparisonPage(comparisons=listed, next=following)
+    return linked(request, MethodComparisonPage(comparisons=listed, next=following), following)
 
 
 @router.get(

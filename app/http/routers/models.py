@@ -27,7 +27,7 @@ from app.core.tables import MAX_NAME, MODEL_PIECE_BYTES, FrozenModel, ModelPart
 from app.frozen.models import find_model, is_visible_model, model_of_job, opened
 from app.http.dependencies import JobId, ModelId, OnBehalfOf, Readers, ServiceSettings, Sessions, address, problems
 from app.http.files import file_body, received
-from app.http.pages import PAGE, Cursor, Limit, NewestFirst, from_cursor, page
+from app.http.pages import PAGE, Cursor, Limit, NewestFirst, from_cursor, linked, page
 from app.http.routers.results import find_concluded_job
 from app.schemas.models import ModelOut, ModelPage
 from app.uploads import intake
@@ -153,15 +153,17 @@ def store_file(
     "/models",
     operation_id="list_models",
     summary="List the models",
+    response_model=ModelPage,
     responses=problems(MalformedRequest),
 )
 def list_models(
+    request: Request,
     readers: Readers,
     caller: OnBehalfOf,
     imported: Annotated[bool | None, Query(description="Only imported models, or only those of jobs here.")] = None,
     cursor: Cursor = None,
     limit: Limit = PAGE,
-) -> ModelPage:
+) -> Response:
     """List the models, of jobs and imported, newest first."""
     after = from_cursor(cursor, NewestFirst)
     is_mine = caller.owns(FrozenModel.owner)
@@ -174,7 +176,7 @@ def list_models(
     with readers.begin() as session:
         found = session.scalars(query).all()
     shown, following = page(found, limit, lambda model: (model.created_at, model.id))
-    return ModelPage(models=[model_out(model) for model in shown], next=following)
+    return linked(request, ModelPage(models=[model_out(model) for model in shown], next=following), following)
 
 
 @router.get(

@@ -2,7 +2,7 @@
 
 from typing import Annotated, TypeVar
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, Field, TypeAdapter
 from sqlalchemy import func, select, tuple_
 from sqlalchemy.orm import Session
@@ -16,7 +16,7 @@ from app.http.category_answers import category_out
 from app.http.dependencies import JobId, Readers, problems
 from app.http.long_answers import written
 from app.http.new_categories import new_categories, posterior, summary
-from app.http.pages import Cursor, from_cursor, page
+from app.http.pages import Cursor, from_cursor, linked, page
 from app.http.shown import Showing
 from app.review.cuts import Cut
 from app.review.events import tag_of
@@ -53,6 +53,7 @@ RowNumber = TypeAdapter(Annotated[int, Field(ge=0, le=2**63 - 1)])
 def get_trace(
     job_id: JobId,
     readers: Readers,
+    request: Request,
     chain: Annotated[Number | None, Query(description="Only this chain.")] = None,
     after: Annotated[Number | None, Query(description="Only draws after this sweep.")] = None,
     every: Annotated[int, Query(ge=1, le=MAX_SWEEPS, description="Only sweeps whose number is a multiple of it.")] = 1,
@@ -76,7 +77,7 @@ def get_trace(
         rows = session.execute(query).all()
     shown, following = page(rows, limit, lambda row: (row.chain, row.sweep))
     draws = [DrawOut.model_construct(**row._mapping) for row in shown]  # the columns have the types of its fields
-    return written(TracePage(draws=draws, next=following))
+    return linked(request, TracePage(draws=draws, next=following), following)
 
 
 @router.get(

@@ -54,6 +54,7 @@ def get_triage(
     documents = [item(asked, named) for asked in found.asked if is_open_question(asked.candidate, named)]
     response = written(TriageOut(documents=documents, found=TriageCounts(**found.numbers)))
     response.headers["ETag"] = tag
+    response.headers["Cache-Control"] = "no-store"  # texts may be erased, which the tag of the answer does not show
     return response
 
 
