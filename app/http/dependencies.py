@@ -40,17 +40,17 @@ def database(request: Request) -> Database:
     return found
 
 
-def sessions(request: Request) -> sessionmaker[Session]:
+async def sessions(request: Request) -> sessionmaker[Session]:
     """Sessions that write."""
     return database(request).sessions
 
 
-def readers(request: Request) -> sessionmaker[Session]:
+async def readers(request: Request) -> sessionmaker[Session]:
     """Sessions that only read."""
     return database(request).readers
 
 
-def settings(request: Request) -> Settings:
+async def settings(request: Request) -> Settings:
     """The settings that the application was made with."""
     found: Settings = request.app.state.settings
     return found
@@ -67,7 +67,7 @@ def check_corpus_id(corpus_id: str) -> None:
         raise CorpusNotFound("this is not the id of a corpus")
 
 
-def corpus_id(corpus_id: Annotated[str, Path(description="Id of the corpus.", examples=[CORPUS_ID])]) -> str:
+async def corpus_id(corpus_id: Annotated[str, Path(description="Id of the corpus.", examples=[CORPUS_ID])]) -> str:
     """The corpus id of the path, if it has the shape of one: no other reaches the database."""
     check_corpus_id(corpus_id)
     return corpus_id
@@ -79,13 +79,13 @@ def check_job_id(job_id: str) -> None:
         raise JobNotFound("this is not the id of a job")
 
 
-def job_id(job_id: Annotated[str, Path(description="Id of the job.", examples=[JOB_ID])]) -> str:
+async def job_id(job_id: Annotated[str, Path(description="Id of the job.", examples=[JOB_ID])]) -> str:
     """The job id of the path, if it has the shape of one: no other reaches the database."""
     check_job_id(job_id)
     return job_id
 
 
-def comparison_id(
+async def comparison_id(
     comparison_id: Annotated[str, Path(description="Id of the comparison.", examples=[COMPARISON_ID])],
 ) -> str:
     """The comparison id of the path, if it has the shape of one: no other reaches the database."""
@@ -94,7 +94,7 @@ def comparison_id(
     return comparison_id
 
 
-def model_id(model_id: Annotated[str, Path(description="Id of the model.", examples=[MODEL_ID])]) -> str:
+async def model_id(model_id: Annotated[str, Path(description="Id of the model.", examples=[MODEL_ID])]) -> str:
     """The model id of the path, if it has the shape of one: no other reaches the database."""
     if not re.fullmatch(ID_PATTERN, model_id):
         raise ModelNotFound("this is not the id of a model")
