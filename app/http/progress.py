@@ -13,7 +13,7 @@ from app.core.leases import WAITS
 from app.core.lifecycle import side_runs
 from app.core.runs import LIVE
 from app.core.settings import Settings
-from app.core.tables import Encoding, Job, SideRun, Unit, Worker
+from app.core.tables import Encoding, Job, JobTag, SideRun, Unit, Worker
 from app.forecasts import completion
 from app.forecasts.completion import UnitState
 from app.forecasts.corpus_sizes import sizes_of
@@ -23,7 +23,6 @@ from app.forecasts.pace import Paces, Shown, expected_paces, shown_by_jobs
 from app.forecasts.sizes import Forecast, Sizes
 from app.http.condition import notes_of_unattended
 from app.http.dependencies import address
-from app.http.job_facts import tags_of
 from app.schemas.jobs import (
     ALWAYS,
     ChainProgress,
@@ -45,6 +44,7 @@ AROUND = select(
     .scalar_subquery(),
     count_of_live(),
 )
+TAGS = select(JobTag.tag).where(JobTag.job_id == bindparam("job_id")).order_by(JobTag.number)
 UNITS = select(Unit).where(Unit.job_id == bindparam("job_id")).order_by(Unit.id)
 ENCODING = select(*(getattr(Encoding, name) for name in Sizes._fields), Encoding.facts, Encoding.n_texts).where(
     Encoding.id == bindparam("encoding_id")
@@ -74,7 +74,7 @@ class Rows(NamedTuple):
     encoding: Row[*tuple[Any, ...]] | None
     sizes: Sizes
     side_runs: Sequence[SideRun]
-    tags: list[str]
+    tags: Sequence[str]
 
 
 class Part(NamedTuple):
@@ -125,7 +125,7 @@ def rows_of(session: Session, job: Job) -> Rows:
         sizes=sizes_of(session, job) if encoding is None else Sizes(*encoding[: len(Sizes._fields)]),
         # Only a job that has succeeded can be extended or tested, and then it stays so.
         side_runs=side_runs(session, job.id) if job.status == "succeeded" else [],
-        tags=tags_of(session, [job.id]).get(job.id, []),
+        tags=session.scalars(TAGS, {"job_id": job.id}).all(),
     )
 
 
