@@ -5,7 +5,6 @@ chains are measured three times over the same sweeps: alone; beside clients that
 beside clients that ask the service. What they lose from the second to the third they lose to the service.
 """
 
-import json
 import math
 import subprocess
 import sys
@@ -14,15 +13,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import select
 
-from app.core.tables import Document, Job, Unit
+from app.core.tables import Job, Unit
 from benchmarks.load.chains import Saves, Watch, relative_speed, sweeps_per_second
 from benchmarks.load.client import well
+from benchmarks.load.clients import Clients, count
 from benchmarks.load.figures import latency, milliseconds
 from benchmarks.load.scenarios import Figures, Scenario, named
 from benchmarks.load.service import Memory, processor_seconds
-from benchmarks.load.traffic import HUNG, Plan, Told, told_from
+from benchmarks.load.traffic import HUNG, Plan, Told
 from tests.faults.programs import ROOT
 from tests.waits import REQUEST_SECONDS, free_port, wait_for
 
@@ -32,39 +32,8 @@ VIEWERS, VIEW_SECONDS = 2, 5.0  # a page asks the API for all that it shows
 JOB = {"model": "lbpl-ntm", "chains": 2, "seed": 7, "burn_in": 1}
 WARM_SWEEPS = 100  # after which kernels are loaded, and the rate is known
 SPARE_SECONDS = 15.0  # of the chains, beyond those in which they are measured
-END_SECONDS = 60.0  # for clients to end, at most
 MOST_POLL_SECONDS = 0.1  # at p99
 MOST_LOSS = 0.15
-
-
-class Clients:
-    """A process of clients, which waits until it is to begin."""
-
-    def __init__(self, plan: Plan) -> None:
-        command = [sys.executable, "-m", "benchmarks.load.traffic"]
-        self.process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.say(json.dumps(plan._asdict()))
-        assert self.process.stdout is not None
-        if self.process.stdout.readline() != "ready\n":
-            raise RuntimeError("the clients did not start")
-
-    def say(self, line: str) -> None:
-        """Write a line to the process."""
-        assert self.process.stdin is not None
-        self.process.stdin.write(f"{line}\n")
-        self.process.stdin.flush()
-
-    def begin(self) -> None:
-        """Let them ask."""
-        self.say("begin")
-
-    def end(self) -> Told:
-        """Let them come to their end; what became of it."""
-        try:
-            output, _ = self.process.communicate("end\n", timeout=END_SECONDS)
-        finally:
-            self.process.kill()
-        return told_from(output)
 
 
 @dataclass(frozen=True)
@@ -204,7 +173,7 @@ class Together(Scenario):
             relative_speed(self.watch.saves, self.alone, stretch.began, stretch.ended)
             for stretch in (self.beside_nothing, self.beside_service)
         )
-        lost, doubled, unlike = self.count()
+        counted = count(self.service.database, self.told, self.n_told)
         return {
             "sweeps a second alone": sweeps_per_second(self.alone),
             "speed beside clients of nothing": nothing,
@@ -212,29 +181,16 @@ class Together(Scenario):
             "loss to the service": 1 - service / nothing,
             "cores then": {name: f"{cores:.2f}" for name, cores in self.beside_service.cores.items()},
             "documents accepted": sum(map(len, self.told.accepted.values())),
-            "lost": lost,
-            "doubled": doubled,
-            "counts unlike": unlike,
+            "lost": counted.lost,
+            "doubled": counted.doubled,
+            "counts unlike": counted.unlike,
             "digests": "equal" if self.digests(self.job_id) == self.digests(self.calm_id) else "unlike",
         }
 
-    def count(self) -> tuple[int, int, int]:
-        """Documents that were accepted and are not there, that are there twice, and corpora that the API miscounts."""
-        lost = doubled = unlike = 0
-        for corpus_id, accepted in self.told.accepted.items():
-            stored = self.stored(corpus_id)
-            lost += len(set(accepted) - stored.keys())
-            doubled += sum(n - 1 for n in stored.values())
-            doubled += len(stored.keys() - {*accepted, *self.told.unanswered[corpus_id]})
-            told = well(self.client.get(time.monotonic() + REQUEST_SECONDS, f"/v1/corpora/{corpus_id}")).fields
-            unlike += told["documents"] != sum(stored.values())
-        return lost, doubled, unlike
-
-    def stored(self, corpus_id: str) -> dict[str, int]:
-        """How often each key is in the database."""
-        keys = select(Document.key, func.count()).where(Document.corpus_id == corpus_id).group_by(Document.key)
-        with self.service.database.readers.begin() as session:
-            return dict(session.execute(keys).tuples().all())
+    def n_told(self, corpus_id: str) -> int:
+        """Documents of a corpus as the API counts them."""
+        answer = self.client.get(time.monotonic() + REQUEST_SECONDS, f"/v1/corpora/{corpus_id}")
+        return int(well(answer).fields["documents"])
 
     def digests(self, job_id: str) -> list[str | None]:
         """The digest of each chain."""

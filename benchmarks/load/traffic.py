@@ -19,8 +19,7 @@ from typing import Any, NamedTuple
 from benchmarks.load import documents
 from benchmarks.load.probe import HOST, NO_ANSWER, Connection, Sample
 
-HANG_SECONDS = 30.0  # for which a client waits for an answer
-HUNG = -1  # in the place of a status: nothing came for so long
+HUNG = -1  # in the place of a status: nothing came for as long as a client waits
 AGAIN_SECONDS = 0.5  # after which what was not answered is sent again
 AGAIN = (HUNG, NO_ANSWER, 429, 503)
 JITTER = 0.1  # of the time between two requests of a client, either way
@@ -40,6 +39,7 @@ class Plan(NamedTuple):
     corpora: list[str]  # one for each uploader
     batch: int  # documents of an upload
     upload_seconds: float
+    patience: float = 30.0  # seconds for which a client waits for an answer
 
 
 class Told(NamedTuple):
@@ -57,8 +57,8 @@ class Told(NamedTuple):
 class Caller:
     """A client with one connection, which is made again when it is lost."""
 
-    def __init__(self, port: int) -> None:
-        self.port = port
+    def __init__(self, port: int, patience: float) -> None:
+        self.port, self.patience = port, patience
         self.connection: Connection | None = None
         self.longest = 0.0
 
@@ -66,7 +66,7 @@ class Caller:
         """The status and the body of an answer; NO_ANSWER and HUNG stand for none."""
         began = time.monotonic()
         try:
-            async with asyncio.timeout(HANG_SECONDS):
+            async with asyncio.timeout(self.patience):
                 if self.connection is None or self.connection.is_closed():
                     self.connection = Connection(*await asyncio.open_connection(HOST, self.port))
                 return await self.connection.ask(method, path, body, headers)
@@ -153,7 +153,7 @@ async def until(at: float, stop: asyncio.Event) -> None:
 async def run(plan: Plan, stop: asyncio.Event) -> Told:
     """All clients, until the end; batches that are under way by then are still answered."""
     texts = list(documents.texts(N_TEXTS, seed=5, n_words=60))
-    callers = [Caller(plan.port) for _ in range(plan.pollers + plan.viewers + len(plan.corpora))]
+    callers = [Caller(plan.port, plan.patience) for _ in range(plan.pollers + plan.viewers + len(plan.corpora))]
     of_pollers, others = callers[: plan.pollers], callers[plan.pollers :]
     of_viewers, of_uploaders = others[: plan.viewers], others[plan.viewers :]
     uploaders = [
