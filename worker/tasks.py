@@ -17,6 +17,7 @@ from app.broker.queue import CALL, celery
 from app.core.db import connect
 from app.core.settings import Settings
 from worker import turns
+from worker.niceness import give_way
 from worker.reaper import Reaper
 
 settings = Settings()
@@ -65,6 +66,7 @@ celery.steps["worker"].add(Reaping)
 
 def run(name: str) -> int:
     """Work under this name until a signal ends it; returns the exit code."""
+    give_way(settings.worker_niceness)
     # What Celery's own command does, which is longer about its imports.
     worker = celery.Worker(
         hostname=name,

@@ -38,6 +38,7 @@ class Settings(BaseSettings):
     client_seconds: float = Field(default=30.0, gt=0)  # a client that is silent for this long is cut off
     max_connections: int = Field(default=1_000, ge=1)
     workers: int = Field(default=2, ge=1)
+    worker_niceness: int = Field(default=5, ge=0, le=19)  # with which a worker gives way to the API on its host
     threads: int = Field(default=1, ge=1)  # of a worker, for the sweeps of its leg; no result depends on it
 
     lease_seconds: float = Field(default=60.0, gt=0)  # a unit without a sign of life for this long is taken over
