@@ -23,7 +23,7 @@ def test_a_worker_is_as_nice_as_it_should_be_or_was_already(before: int, wanted:
 
 @pytest.mark.skipif(not AUTOGROUP.exists(), reason="this kernel has no groups of sessions")
 def test_the_session_of_a_worker_gives_way_and_one_that_it_shares_does_not() -> None:
-    code = f"{CODE}; print(open({str(AUTOGROUP)!r}).read().split()[-1])"
+    code = f"{CODE}print(open({str(AUTOGROUP)!r}).read().split()[-1])"
     assert run(code, "0", "5", is_leader=True) == ["5", "5"]
     assert run(code, "0", "5") == ["5", "0"]
 
