@@ -31,6 +31,7 @@ guard.start()
 # What the shell has set for a service is not for the tests.
 for name in [name for name in os.environ if name.upper().startswith(PREFIX)]:
     del os.environ[name]
+os.environ[f"{PREFIX}WORKER_NICENESS"] = "0"  # the other processes of the tests are no clients that wait
 
 # All processes of the tests share compiled kernels, apart from those of other versions. Before numba is imported.
 prepare("the tests' data folder", ROOT / "data")

@@ -25,6 +25,7 @@ from app.broker.queue import CALL, celery
 from app.core.db import connect
 from app.core.settings import Settings
 from worker import turns
+from worker.niceness import give_way
 from worker.reaper import Reaper
 
 logger = logging.getLogger(__name__)
@@ -107,6 +108,7 @@ def only_task() -> None:
 
 def run(name: str) -> int:
     """Work under this name until a signal ends it; returns the exit code."""
+    give_way(settings.worker_niceness)
     only_task()
     with warnings.catch_warnings():
         # Of work as root, since a message may hold code: ours hold nothing.

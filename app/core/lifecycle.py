@@ -22,7 +22,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import case, func, or_, select, update
+from sqlalchemy import bindparam, case, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from app.core.db import now
@@ -47,6 +47,10 @@ from app.core.tables import MAX_SWEEPS, Corpus, Document, Encoding, Job, SideRun
 
 MIN_KNOWN = 2  # categories that a job must know for that: hide the only one, and nothing says how fine to be
 RESUMABLE = ("paused", "failed", "cancelled")
+# Put together once, for whoever follows a job asks for it again and again.
+VISIBLE_JOB = (
+    select(Job).where(Job.id == bindparam("job_id"), is_visible_job()).execution_options(populate_existing=True)
+)
 
 
 def submit(
@@ -340,8 +344,7 @@ def find_corpus(session: Session, corpus_id: str) -> Corpus:
 
 def find_job(session: Session, job_id: str) -> Job:
     """The job as it is now. Raises JobNotFound, also if it or its corpus has been deleted."""
-    visible = select(Job).where(Job.id == job_id, is_visible_job())
-    job = session.scalar(visible.execution_options(populate_existing=True))
+    job = session.scalar(VISIBLE_JOB, {"job_id": job_id})
     if job is None:
         raise JobNotFound(f"there is no job {job_id}")
     return job

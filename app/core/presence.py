@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import ColumnElement, delete, select
+from sqlalchemy import BindParameter, ColumnElement, delete, select
 from sqlalchemy.orm import Session
 
 from app.core.db import now, upsert
@@ -41,4 +41,14 @@ def embedding_models(session: Session, settings: Settings) -> set[str]:
 
 def was_seen_recently(settings: Settings) -> ColumnElement[bool]:
     """The condition that a worker lives, as far as is known."""
-    return Worker.seen_at > now() - (3 * settings.reap_seconds + 1)
+    return was_seen_within(recent_seconds(settings))
+
+
+def recent_seconds(settings: Settings) -> float:
+    """For how long a worker that says nothing still counts as one that lives."""
+    return 3 * settings.reap_seconds + 1
+
+
+def was_seen_within(seconds: float | BindParameter[float]) -> ColumnElement[bool]:
+    """The condition that a worker was seen within so many seconds."""
+    return Worker.seen_at > now() - seconds

@@ -51,6 +51,7 @@ class Settings(BaseSettings):
     max_event_streams: int = Field(default=500, ge=1)  # each holds one of these connections for as long as its job runs
     webhook_networks: str = ""  # beside public addresses, networks that webhooks may go to, with commas; also by http
     workers: int = Field(default=2, ge=1)
+    worker_niceness: int = Field(default=5, ge=0, le=19)  # with which a worker gives way to the API on its host
     threads: int = Field(default=1, ge=1)  # of a worker, for the sweeps of its leg; no result depends on it
 
     lease_seconds: float = Field(default=60.0, gt=0)  # a unit without a sign of life for this long is taken over

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
 from app.core import disk
@@ -72,8 +72,16 @@ def check_disk(settings: Settings) -> None:
 
 def live_jobs(session: Session) -> int:
     """Jobs and side runs that are queued or running."""
-    counted = (select(func.count()).select_from(table).where(table.status.in_(LIVE)) for table in (Job, SideRun))
-    return sum(session.scalar(query) or 0 for query in counted)
+    return session.scalar(select(count_of_live())) or 0
+
+
+def count_of_live() -> ColumnElement[int]:
+    """The number of jobs and side runs that are queued or running, as a part of a query."""
+    jobs, side_runs = (
+        select(func.count()).select_from(table).where(table.status.in_(LIVE)).scalar_subquery()
+        for table in (Job, SideRun)
+    )
+    return jobs + side_runs
 
 
 def live_units(session: Session) -> int:

@@ -107,8 +107,14 @@ def why_jobs_wait(session: Session, settings: Settings) -> str | None:
 
 def notes_of(session: Session, job_ids: set[str], settings: Settings) -> dict[str, str | None]:
     """Why each of some jobs is not progressing, of those on which nobody works although they are live."""
-    idle = unattended(session, job_ids)
-    sources = session.execute(select(Job.id, Job.continues).where(Job.id.in_(idle), ends.waits())) if idle else ()
+    return notes_of_unattended(session, unattended(session, job_ids), settings)
+
+
+def notes_of_unattended(session: Session, idle: set[str], settings: Settings) -> dict[str, str | None]:
+    """Why each of these jobs is not progressing, on which nobody works although they are live."""
+    if not idle:
+        return {}
+    sources = session.execute(select(Job.id, Job.continues).where(Job.id.in_(idle), ends.waits()))
     notes: dict[str, str | None] = {
         heir: f"it begins when job {source}, which it continues, has succeeded" for heir, source in sources
     }

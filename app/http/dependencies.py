@@ -10,8 +10,10 @@ from fastapi import Depends, Header, Path, Request, Response
 from pydantic import BaseModel
 from sqlalchemy import select
 from sqlalchemy.orm import Session, sessionmaker
+from starlette.concurrency import run_in_threadpool
 
 from app.access.callers import Caller
+from app.access.owners import KnownOwners
 from app.core.db import Database
 from app.core.errors import (
     PROBLEM,
@@ -45,26 +47,31 @@ def database(request: Request) -> Database:
     return found
 
 
-def sessions(request: Request) -> sessionmaker[Session]:
+async def sessions(request: Request) -> sessionmaker[Session]:
     """Sessions that write."""
     return database(request).sessions
 
 
-def readers(request: Request) -> sessionmaker[Session]:
+async def readers(request: Request) -> sessionmaker[Session]:
     """Sessions that only read."""
     return database(request).readers
 
 
-def settings(request: Request) -> Settings:
+async def settings(request: Request) -> Settings:
     """The settings that the application was made with."""
     found: Settings = request.app.state.settings
     return found
 
 
+async def on_behalf_of(request: Request) -> Caller:
+    """On whose behalf the request is."""
+    return caller_of(request)
+
+
 Sessions = Annotated[sessionmaker[Session], Depends(sessions)]
 Readers = Annotated[sessionmaker[Session], Depends(readers)]
 ServiceSettings = Annotated[Settings, Depends(settings)]
-OnBehalfOf = Annotated[Caller, Depends(caller_of)]
+OnBehalfOf = Annotated[Caller, Depends(on_behalf_of)]
 
 
 def check_id(request: Request, table: type[Owned], id_: str, not_found: type[ServiceError], name: str) -> None:
@@ -74,13 +81,33 @@ def check_id(request: Request, table: type[Owned], id_: str, not_found: type[Ser
     """
     if not re.fullmatch(ID_PATTERN, id_):
         raise not_found(f"this is not the id of a {name}")
-    caller = caller_of(request)
-    if caller.sees_all:  # whoever looks for it finds out whether it is there
+    if is_known_as_callers(request, id_):  # whoever looks for it finds out whether it is there
         return
     with readers(request).begin() as session:
         owner = session.scalar(select(table.owner).where(table.id == id_))
-    if owner != caller.owner:
+    if owner != caller_of(request).owner:
         raise not_found(f"there is no {name} {id_}")
+    known_owners(request).note(id_, owner)
+
+
+async def checked_id(request: Request, table: type[Owned], id_: str, not_found: type[ServiceError], name: str) -> None:
+    """The same, in a thread if the database has to be asked."""
+    if is_known_as_callers(request, id_) or not re.fullmatch(ID_PATTERN, id_):
+        check_id(request, table, id_, not_found, name)
+    else:
+        await run_in_threadpool(check_id, request, table, id_, not_found, name)
+
+
+def is_known_as_callers(request: Request, id_: str) -> bool:
+    """Whether what has this id, if there is anything, is there for the caller: that need not be asked again."""
+    caller = caller_of(request)
+    return caller.sees_all or known_owners(request).has(id_, caller.owner)
+
+
+def known_owners(request: Request) -> KnownOwners:
+    """The owners that the application remembers."""
+    found: KnownOwners = request.app.state.known_owners
+    return found
 
 
 def check_corpus_id(request: Request, corpus_id: str) -> None:
@@ -88,11 +115,11 @@ def check_corpus_id(request: Request, corpus_id: str) -> None:
     check_id(request, Corpus, corpus_id, CorpusNotFound, "corpus")
 
 
-def corpus_id(
+async def corpus_id(
     request: Request, corpus_id: Annotated[str, Path(description="Id of the corpus.", examples=[CORPUS_ID])]
 ) -> str:  # fmt: skip
     """The corpus id of the path. Raises CorpusNotFound."""
-    check_corpus_id(request, corpus_id)
+    await checked_id(request, Corpus, corpus_id, CorpusNotFound, "corpus")
     return corpus_id
 
 
@@ -101,25 +128,27 @@ def check_job_id(request: Request, job_id: str) -> None:
     check_id(request, Job, job_id, JobNotFound, "job")
 
 
-def job_id(request: Request, job_id: Annotated[str, Path(description="Id of the job.", examples=[JOB_ID])]) -> str:
+async def job_id(
+    request: Request, job_id: Annotated[str, Path(description="Id of the job.", examples=[JOB_ID])]
+) -> str:  # fmt: skip
     """The job id of the path. Raises JobNotFound."""
-    check_job_id(request, job_id)
+    await checked_id(request, Job, job_id, JobNotFound, "job")
     return job_id
 
 
-def comparison_id(
+async def comparison_id(
     request: Request, comparison_id: Annotated[str, Path(description="Id of the comparison.", examples=[COMPARISON_ID])]
 ) -> str:  # fmt: skip
     """The comparison id of the path. Raises ComparisonNotFound."""
-    check_id(request, Comparison, comparison_id, ComparisonNotFound, "comparison")
+    await checked_id(request, Comparison, comparison_id, ComparisonNotFound, "comparison")
     return comparison_id
 
 
-def model_id(
+async def model_id(
     request: Request, model_id: Annotated[str, Path(description="Id of the model.", examples=[MODEL_ID])]
 ) -> str:  # fmt: skip
     """The model id of the path. Raises ModelNotFound."""
-    check_id(request, FrozenModel, model_id, ModelNotFound, "model")
+    await checked_id(request, FrozenModel, model_id, ModelNotFound, "model")
     return model_id
 
 

@@ -12,6 +12,7 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 
 from app.access.callers import KnownKeys
+from app.access.owners import KnownOwners
 from app.broker import queue
 from app.core.db import connect
 from app.core.disk import shortage
@@ -135,6 +136,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.removal = removal
     app.state.indexing = indexing
     app.state.event_streams = streams
+    app.state.known_owners = KnownOwners()
     app.state.known_counts = KnownCounts()
     app.state.remembered_texts = RememberedTexts()
     app.state.remembered_groups = RememberedGroups()

@@ -3,7 +3,7 @@
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import select
+from sqlalchemy import Double, Row, bindparam, func, select
 from sqlalchemy.orm import Session
 
 from app.core import presence
@@ -13,17 +13,16 @@ from app.core.leases import WAITS
 from app.core.lifecycle import side_runs
 from app.core.runs import LIVE
 from app.core.settings import Settings
-from app.core.tables import Encoding, Job, SideRun, Unit
+from app.core.tables import Encoding, Job, JobTag, SideRun, Unit, Worker
 from app.forecasts import completion
 from app.forecasts.completion import UnitState
 from app.forecasts.corpus_sizes import sizes_of
 from app.forecasts.forecast import encode_share, forecast
-from app.forecasts.limits import live_jobs
+from app.forecasts.limits import count_of_live
 from app.forecasts.pace import Paces, Shown, expected_paces, shown_by_jobs
 from app.forecasts.sizes import Forecast, Sizes
-from app.http.condition import notes_of
+from app.http.condition import notes_of_unattended
 from app.http.dependencies import address
-from app.http.job_facts import tags_of
 from app.http.webhooks import webhook_out
 from app.schemas.jobs import (
     ALWAYS,
@@ -35,6 +34,21 @@ from app.schemas.jobs import (
     Progress,
     SideRunOut,
     TextsOut,
+)
+
+# Clients ask for a job again and again, so what that reads is put together once: to do so costs more than to read it.
+AROUND = select(
+    now(),
+    select(func.count())
+    .select_from(Worker)
+    .where(presence.was_seen_within(bindparam("recent", type_=Double())))
+    .scalar_subquery(),
+    count_of_live(),
+)
+TAGS = select(JobTag.tag).where(JobTag.job_id == bindparam("job_id")).order_by(JobTag.number)
+UNITS = select(Unit).where(Unit.job_id == bindparam("job_id")).order_by(Unit.id)
+ENCODING = select(*(getattr(Encoding, name) for name in Sizes._fields), Encoding.facts, Encoding.n_texts).where(
+    Encoding.id == bindparam("encoding_id")
 )
 
 
@@ -52,6 +66,16 @@ class Situation(NamedTuple):
     def workers(self) -> float:
         """The workers that a live job has for itself: all take turns."""
         return max(self.n_workers, 1) / max(self.n_live, 1)
+
+
+class Rows(NamedTuple):
+    """What the database has of a job besides its own row."""
+
+    units: Sequence[Unit]
+    encoding: Row[*tuple[Any, ...]] | None
+    sizes: Sizes
+    side_runs: Sequence[SideRun]
+    tags: Sequence[str]
 
 
 class Part(NamedTuple):
@@ -74,39 +98,63 @@ class Part(NamedTuple):
 def describe(session: Session, jobs: Sequence[Job], settings: Settings) -> list[JobOut]:
     """The jobs as HTTP has them, in the same order."""
     around = situation(session, settings)
-    notes = notes_of(session, {job.id for job in jobs}, settings)
-    return [job_out(session, job, around, notes.get(job.id), settings) for job in jobs]
+    found = [rows_of(session, job) for job in jobs]
+    unattended = {job.id for job, rows in zip(jobs, found, strict=True) if is_unattended(job, rows, around)}
+    notes = notes_of_unattended(session, unattended, settings)
+    return [job_out(job, rows, around, notes.get(job.id), settings) for job, rows in zip(jobs, found, strict=True)]
 
 
 def situation(session: Session, settings: Settings) -> Situation:
     """The situation as it is."""
+    at, n_workers, n_live = session.execute(AROUND, {"recent": presence.recent_seconds(settings)}).one()
     return Situation(
-        now=session.scalar(select(now())) or 0.0,
-        n_workers=presence.alive(session, settings),
-        n_live=live_jobs(session),
+        now=at,
+        n_workers=n_workers,
+        n_live=n_live,
         leg_seconds=settings.leg_seconds,
         lease_seconds=settings.lease_seconds,
         shown=shown_by_jobs(session),
     )
 
 
-def job_out(session: Session, job: Job, around: Situation, note: str | None, settings: Settings) -> JobOut:
+def rows_of(session: Session, job: Job) -> Rows:
+    """What the database has of a job."""
+    encoding = session.execute(ENCODING, {"encoding_id": job.encoding_id}).one_or_none() if job.encoding_id else None
+    return Rows(
+        units=session.scalars(UNITS, {"job_id": job.id}).all(),
+        encoding=encoding,
+        sizes=sizes_of(session, job) if encoding is None else Sizes(*encoding[: len(Sizes._fields)]),
+        # Only a job that has succeeded can be extended or tested, and then it stays so.
+        side_runs=side_runs(session, job.id) if job.status == "succeeded" else [],
+        tags=session.scalars(TAGS, {"job_id": job.id}).all(),
+    )
+
+
+def is_unattended(job: Job, rows: Rows, around: Situation) -> bool:
+    """Whether nobody works on a job, although it or a side run of it is live."""
+    is_held = any(
+        unit.status == "running" and unit.lease_until is not None and unit.lease_until > around.now
+        for unit in rows.units
+    )
+    return not is_held and (job.status in LIVE or any(run.status in LIVE for run in rows.side_runs))
+
+
+def job_out(job: Job, rows: Rows, around: Situation, note: str | None, settings: Settings) -> JobOut:
     """A job with its side runs as HTTP has it."""
-    units = session.scalars(select(Unit).where(Unit.job_id == job.id).order_by(Unit.id)).all()
-    sizes = sizes_of(session, job)
+    units, sizes = rows.units, rows.sizes
     expected = forecast(sizes, job.settings, goes_on=job.continues is not None)
     base = address(settings, f"/v1/jobs/{job.id}")
     paces = expected_paces(around.shown, job.settings["model"], expected.job_seconds)
-    sides = {run.kind: side_run_out(run, job, units, sizes, around, note) for run in side_runs(session, job.id)}
+    sides = {run.kind: side_run_out(run, job, units, sizes, around, note) for run in rows.side_runs}
     of_main = [unit for unit in units if unit.kind != UnitKind.POWER]
     part = Part(job.status, of_main, expected, paces, 0, job.settings["sweeps"], note_of(of_main, job.status, note))
     facts = MODELS[job.settings["model"]]
     return JobOut.model_validate(
         {
             **{name: getattr(job, name) for name in JobBasics.model_fields},
-            "tags": tags_of(session, [job.id]).get(job.id, []),
+            "tags": rows.tags,
             "settings": job.settings,
-            "texts": texts_out(session, job),
+            "texts": texts_out(rows.encoding),
             "warnings": job.warnings or [],
             "forecast": forecast_out(expected, paces, job.settings, around),
             "progress": progress(job, part, around),
@@ -123,16 +171,18 @@ def job_out(session: Session, job: Job, around: Situation, note: str | None, set
     )
 
 
-def texts_out(session: Session, job: Job) -> TextsOut | None:
-    """What became of the job's texts; None until they are encoded, or if some were erased since."""
-    columns = (Encoding.facts, Encoding.n_words, Encoding.n_tokens, Encoding.n_texts)
-    found = session.execute(select(*columns).where(Encoding.id == job.encoding_id)).one_or_none()
-    if found is None:
+def texts_out(encoding: Row[*tuple[Any, ...]] | None) -> TextsOut | None:
+    """What became of a job's texts; None until they are encoded, or if some were erased since."""
+    if encoding is None:
         return None
     # Of an encoding from before this was noted, nothing is known.
     nothing: dict[str, Any] = {"language": None, "stop_words": [], "stemming": None}
-    facts, n_words, n_tokens, n_texts = found
-    return TextsOut(**(facts or nothing), vocabulary=n_words, tokens=n_tokens, distinct_texts=n_texts)
+    return TextsOut(
+        **(encoding.facts or nothing),
+        vocabulary=encoding.n_words,
+        tokens=encoding.n_tokens,
+        distinct_texts=encoding.n_texts,
+    )
 
 
 def side_run_out(

@@ -27,14 +27,13 @@ from benchmarks.load.probe import GRACE_SECONDS, Sample
 from benchmarks.load.requests import Drips, ImpossibleFrequency, ListJobs, LongHead
 from benchmarks.load.scenarios import SCALES, Idle, Scale, Scenario
 from benchmarks.load.service import STACKS, Memory, Service
+from benchmarks.load.together import Together
 from benchmarks.load.uploads import Delete, FirstUpload, Uploads, WideCsv
 from tests.waits import REQUEST_SECONDS
 
 # In this order: a first upload is one only before anything else has filled the tables.
-SCENARIOS: dict[str, type[Scenario]] = {
-    kind.name: kind
-    for kind in (Idle, FirstUpload, LongHead, WideCsv, Drips, ListJobs, ImpossibleFrequency, Uploads, Delete)
-}
+KINDS = (Idle, FirstUpload, LongHead, WideCsv, Drips, ListJobs, ImpossibleFrequency, Uploads, Delete, Together)
+SCENARIOS: dict[str, type[Scenario]] = {kind.name: kind for kind in KINDS}
 RATE = 20.0  # requests a second of each probe
 SETTLE_SECONDS = 1.0  # before and after the load
 
@@ -48,7 +47,7 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", choices=SCENARIOS, default=list(SCENARIOS), metavar="NAME")
     parser.add_argument("--stack", nargs="+", choices=STACKS, default=list(STACKS))
     parser.add_argument("--limit", type=float, metavar="SECONDS", help="of a scenario's load; default: by scale")
-    parser.add_argument("--workers", type=int, default=1, help="that run beside the API")
+    parser.add_argument("--workers", type=int, default=1, help="that run beside the API, at least")
     parser.add_argument(
         "--setting", nargs="+", default=[], metavar="NAME=VALUE", help="of the service, as operators do"
     )
@@ -71,7 +70,8 @@ def main() -> int:
 
 def run(stack: str, names: list[str], scale: Scale, n_workers: int, settings: dict[str, str]) -> Iterator[Outcome]:
     """The outcomes of scenarios on a stack."""
-    service = Service(stack, n_workers, settings)
+    least_workers = max(SCENARIOS[name].least_workers for name in names)
+    service = Service(stack, max(n_workers, least_workers), settings)
     try:
         service.start()
         for name, kind in SCENARIOS.items():
@@ -98,6 +98,8 @@ def measure(service: Service, stack: str, scenario: Scenario) -> Outcome:
         ended, peak = time.monotonic(), memory.peak
         time.sleep(SETTLE_SECONDS)
         after = memory.now
+    if figures is not None:
+        figures |= scenario.afterwards()
     health, job = (latency(samples[path], began, ended) for path in service.probed)
     outcome = Outcome(
         stack=stack,

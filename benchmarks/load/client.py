@@ -77,10 +77,16 @@ class Client:
         """The answer to a GET."""
         return self.ask(until, "GET", path)
 
-    def post(self, until: float, path: str, fields: Mapping[str, Any] | None = None) -> Answer:
+    def post(
+        self,
+        until: float,
+        path: str,
+        fields: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
         """The answer to a POST of JSON."""
         body = [] if fields is None else [json.dumps(fields).encode()]
-        return self.ask(until, "POST", path, body, {"Content-Type": "application/json"})
+        return self.ask(until, "POST", path, body, {"Content-Type": "application/json", **(headers or {})})
 
     def upload(
         self, until: float, corpus_id: str, pieces: Sequence[bytes], kind: str = "application/x-ndjson"

