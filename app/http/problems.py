@@ -8,6 +8,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import quote
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -136,12 +137,17 @@ def unanswered(request: Request, error: BaseException | None) -> ProblemResponse
 def log_refusal(request: Request, error: BaseException | None) -> None:
     """Log in one line why the database failed; its statement and parameters may hold what clients sent."""
     first_line = str(error).partition("\n")[0]
-    logger.error("%s %s: %s: %s", request.method, request.url.path, type(error).__name__, first_line)
+    logger.error("%s %s: %s: %s", request.method, in_log(request), type(error).__name__, first_line)
+
+
+def in_log(request: Request) -> str:
+    """The path of a request as a log may hold it: what a terminal obeys is quoted."""
+    return quote(request.url.path)
 
 
 def internal_error(request: Request, error: Exception) -> ProblemResponse:
     """The answer where nothing else fits; tells nothing of the error, which the server logs."""
-    logger.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    logger.error("%s %s failed", request.method, in_log(request), exc_info=error)
     return refusal(request, InternalError("the error has been logged"))
 
 

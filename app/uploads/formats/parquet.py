@@ -15,7 +15,9 @@ from app.uploads.rows import BadLine, BadRow
 from app.uploads.vector_values import all_finite
 
 BATCH = 256  # rows
+BATCH_BYTES = 2**25  # of a batch, if all its rows are the largest one: many may share it, which costs the file nothing
 MAX_DEPTH = 50
+NUMBER_BYTES = 8
 
 
 class ParquetReading(ObjectsReading):
@@ -41,6 +43,9 @@ class ParquetReading(ObjectsReading):
             names = self.table.schema_arrow.names
             groups = [self.table.metadata.row_group(n) for n in range(self.table.metadata.num_row_groups)]
             size = sum(group.total_byte_size for group in groups)
+            largest = max(
+                (group.column(n).total_uncompressed_size for group in groups for n in range(len(names))), default=0
+            )
         except self.damages as error:
             raise MalformedRequest(f"the Parquet file cannot be read: {first_line(error)}") from error
         if len(names) > limits.max_columns:
@@ -51,18 +56,19 @@ class ParquetReading(ObjectsReading):
             raise UploadTooLarge(larger_than(limits))
         if len(set(names)) < len(names):
             raise MalformedRequest("two columns of the Parquet file have the same name: rename one")
+        self.batch = min(max(BATCH_BYTES // max(largest, 1), 1), BATCH)
         self.find_columns()
 
     def items(self) -> Iterator[Item | BadLine]:
         """The rows as objects. What is damaged ends them."""
         number, n_bytes = 0, 0
         try:
-            for batch in self.table.iter_batches(batch_size=BATCH, use_threads=False):
-                n_bytes += batch.nbytes
-                if n_bytes > self.limits.max_bytes:
-                    yield BadLine(number + 1, larger_than(self.limits))
-                    return
+            for batch in self.table.iter_batches(batch_size=self.batch, use_threads=False):
                 for row in batch.to_pylist():
+                    n_bytes += size_of(row)
+                    if n_bytes > self.limits.max_bytes:
+                        yield BadLine(number + 1, larger_than(self.limits))
+                        return
                     number += 1
                     try:
                         yield number, {name: plain(value) for name, value in row.items()}, 2**40
@@ -70,6 +76,17 @@ class ParquetReading(ObjectsReading):
                         yield BadLine(number, str(error))
         except self.damages as error:
             yield BadLine(number + 1, f"the Parquet file is damaged: {first_line(error)}; nothing after it can be read")
+
+
+def size_of(value: object) -> int:
+    """About how many bytes a value has by itself; in the file many rows may share it."""
+    if isinstance(value, str | bytes):
+        return len(value)
+    if isinstance(value, dict):
+        return sum(map(size_of, value.values()))
+    if isinstance(value, list) and value and not isinstance(value[0], float | int):
+        return sum(map(size_of, value))
+    return NUMBER_BYTES * len(value) if isinstance(value, list) else NUMBER_BYTES
 
 
 def first_line(error: BaseException) -> str:
