@@ -57,6 +57,7 @@ BODY = file_body(
     "New documents in any format of uploads, one or many: as the part `file` of a form, or as the body under whatever "
     "content type it has. Both may be compressed with gzip. Labels are not looked at.",
     EXAMPLE,
+    "application/x-ndjson",
 )
 NDJSON, CSV = "application/x-ndjson", "text/csv"
 ALSO: dict[int | str, dict[str, Any]] = {
