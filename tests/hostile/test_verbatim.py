@@ -71,6 +71,7 @@ def test_a_text_of_a_client_comes_back_as_it_was_sent(client: TestClient, text: 
     assert text in cells or not text.isprintable()
 
 
+@pytest.mark.parametrize("kind", ["sqlite"])
 @pytest.mark.parametrize("text", SEEN)
 def test_a_text_of_a_client_is_no_code_on_the_page_nor_in_the_report(
     client: TestClient, database: Database, text: str
