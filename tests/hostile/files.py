@@ -204,7 +204,7 @@ FILES = [
     Hostile("a billion laughs", laughs, statuses=(422,)),
     Hostile("an entity that is a file", external_entity, statuses=(422,)),
     Hostile("Parquet of a text that is repeated", lambda: parquet_of(1_000_000, 2**20)),
-    Hostile("Parquet of a long text that is repeated", lambda: parquet_of(1_000, 2**24), statuses=(413, 422)),
+    Hostile("Parquet of a long text that is repeated", lambda: parquet_of(1_000, 2**23), statuses=(413, 422)),
     Hostile("a line of 50 MB", lambda: b'{"text": "' + b"x" * 50_000_000 + b'"}\n', NDJSON, (422,)),
     Hostile("a CSV of one line of 50 MB", lambda: b"text\n" + b"x," * 25_000_000, CSV, (422,)),
     Hostile("a million quotes", lambda: b"text\n" + b'"' * 1_000_001, CSV, (200, 422)),

@@ -8,7 +8,7 @@ from typing import Any, BinaryIO
 
 from app.core.errors import MalformedRequest, UnsupportedUpload, UploadTooLarge
 from app.uploads.columns import ReadOptions
-from app.uploads.formats.objects import Item, ObjectsReading
+from app.uploads.formats.objects import Item, ObjectsReading, size_of
 from app.uploads.inflate import larger_than
 from app.uploads.limits import ReadLimits
 from app.uploads.rows import BadLine, BadRow
@@ -17,7 +17,6 @@ from app.uploads.vector_values import all_finite
 BATCH = 256  # rows
 BATCH_BYTES = 2**25  # of a batch, if all its rows are the largest one: many may share it, which costs the file nothing
 MAX_DEPTH = 50
-NUMBER_BYTES = 8
 
 
 class ParquetReading(ObjectsReading):
@@ -76,17 +75,6 @@ class ParquetReading(ObjectsReading):
                         yield BadLine(number, str(error))
         except self.damages as error:
             yield BadLine(number + 1, f"the Parquet file is damaged: {first_line(error)}; nothing after it can be read")
-
-
-def size_of(value: object) -> int:
-    """About how many bytes a value has by itself; in the file many rows may share it."""
-    if isinstance(value, str | bytes):
-        return len(value)
-    if isinstance(value, dict):
-        return sum(map(size_of, value.values()))
-    if isinstance(value, list) and value and not isinstance(value[0], float | int):
-        return sum(map(size_of, value))
-    return NUMBER_BYTES * len(value) if isinstance(value, list) else NUMBER_BYTES
 
 
 def first_line(error: BaseException) -> str:
