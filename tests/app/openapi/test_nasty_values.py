@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 
 from app.core.db import Database
 from app.core.settings import Settings
+from tests.app import rows
 from tests.app.openapi.furnished import Furnished, furnish
 
 # As they stand in a URL: NUL, bytes that are no UTF-8, half of a surrogate pair, numbers that no column holds, ...
@@ -156,6 +157,7 @@ def furnished(client: TestClient, database: Database, settings: Settings) -> Fur
     return furnish(client, database, settings)
 
 
+@pytest.mark.slow
 def test_no_value_in_any_place_of_any_request_is_a_fault_of_the_server(furnished: Furnished) -> None:
     client, document = furnished.client, furnished.client.get("/openapi.json").json()
     faults, n = [], 0
@@ -169,3 +171,17 @@ def test_no_value_in_any_place_of_any_request_is_a_fault_of_the_server(furnished
             faults.append((answer.status_code, asked.place, asked.url[-80:], (asked.content or b"")[:200]))
     assert faults == []
     assert n > 5_000
+
+
+@pytest.mark.parametrize("place", ["documents?label=", "export?label=", "documents?key=", "documents/"])
+def test_a_nul_is_in_no_text_that_could_be_found(client: TestClient, place: str) -> None:
+    corpus = client.post("/v1/corpora", json={"name": "corpus"}).headers["Location"]
+    method = "DELETE" if "?key" in place else "GET"
+    answer = client.request(method, f"{corpus}/{place}a%00b")
+    assert answer.status_code == 422 and "NUL" in answer.json()["errors"][0]["reason"]
+
+
+def test_a_cursor_beyond_all_decisions_is_refused(client: TestClient, database: Database) -> None:
+    job_id, _ = rows.submit(database)
+    answer = client.get(f"/v1/jobs/{job_id}/decisions", params={"cursor": cursor_of(2**31)})
+    assert answer.status_code == 422
