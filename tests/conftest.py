@@ -56,7 +56,7 @@ LONGEST_FIRST = [
         "test_end_to_end.py",
         "test_categorize_end_to_end.py",
         "deployment/test_processes.py",
-        "app/http/test_openapi.py",
+        "app/openapi/test_schemathesis.py",
         "app/core/test_lifecycle_machine.py",
         "test_interruption.py",
     )

@@ -18,6 +18,7 @@ from app.http.document_filters import Fields, field_conditions
 from app.http.routers.results import Number
 from app.http.searches import SearchText, search_of
 from app.review.shown import Shown
+from app.schemas.common import Storable
 from app.search.words import Search
 
 ShortId = Annotated[str, StringConstraints(pattern="^c-[0-9a-z]{1,18}$")]
@@ -107,7 +108,7 @@ def answer_filters(
         Query(description="Only documents of the category with this index or id, or `none` for those without one."),
     ] = None,
     name: Annotated[
-        str | None, Query(max_length=MAX_NAME, description="Only documents of the category with this name.")
+        Storable | None, Query(max_length=MAX_NAME, description="Only documents of the category with this name.")
     ] = None,
     known: Annotated[bool | None, Query(description="Only documents of known, or only of new categories.")] = None,
     unsure: Annotated[bool | None, Query(description="Only documents whose answer is unsure, or only others.")] = None,
@@ -123,9 +124,9 @@ def answer_filters(
     max_probability: Annotated[
         Probability | None, Query(description="Only documents whose category is at most so probable.")
     ] = None,
-    key: Annotated[str | None, Query(max_length=MAX_KEY, description="Only the document with this key.")] = None,
+    key: Annotated[Storable | None, Query(max_length=MAX_KEY, description="Only the document with this key.")] = None,
     key_prefix: Annotated[
-        str | None, Query(max_length=MAX_KEY, description="Only documents whose key begins so.")
+        Storable | None, Query(max_length=MAX_KEY, description="Only documents whose key begins so.")
     ] = None,
     copies: Annotated[
         bool | None, Query(description="Only copies of documents that came before, or only documents that are none.")

@@ -83,7 +83,7 @@ def check_id(request: Request, table: type[Owned], id_: str, not_found: type[Ser
         raise not_found(f"this is not the id of a {name}")
     if is_known_as_callers(request, id_):  # whoever looks for it finds out whether it is there
         return
-    with readers(request).begin() as session:
+    with database(request).readers.begin() as session:
         owner = session.scalar(select(table.owner).where(table.id == id_))
     if owner != caller_of(request).owner:
         raise not_found(f"there is no {name} {id_}")

@@ -34,13 +34,15 @@ Choices = TypeVar("Choices", bound=FileChoices)
 FILE: dict[str, Any] = {"type": "string", "format": "binary"}
 
 
-def file_body(title: str, description: str, example: str) -> dict[str, Any]:
-    """The description of a body that is a file, for OpenAPI; `title` is that of its form."""
+def file_body(title: str, description: str, example: str, kind: str | None = None) -> dict[str, Any]:
+    """The description of a body that is a file, for OpenAPI; `title` is that of its form, `kind` the example's type."""
     form = {"type": "object", "title": title, "required": ["file"], "properties": {"file": FILE}}
     content = {
         "multipart/form-data": {"schema": form, "example": {"file": example}},
         "application/octet-stream": {"schema": FILE, "example": example},
     }
+    if kind is not None:
+        content[kind] = {"schema": FILE, "example": example}
     return {"requestBody": {"required": True, "description": description, "content": content}}
 
 

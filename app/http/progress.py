@@ -35,6 +35,7 @@ from app.schemas.jobs import (
     SideRunOut,
     TextsOut,
 )
+from app.schemas.webhooks import WebhookOut
 
 # Clients ask for a job again and again, so what that reads is put together once: to do so costs more than to read it.
 AROUND = select(
@@ -76,6 +77,7 @@ class Rows(NamedTuple):
     sizes: Sizes
     side_runs: Sequence[SideRun]
     tags: Sequence[str]
+    webhook: WebhookOut | None
 
 
 class Part(NamedTuple):
@@ -127,6 +129,7 @@ def rows_of(session: Session, job: Job) -> Rows:
         # Only a job that has succeeded can be extended or tested, and then it stays so.
         side_runs=side_runs(session, job.id) if job.status == "succeeded" else [],
         tags=session.scalars(TAGS, {"job_id": job.id}).all(),
+        webhook=webhook_out(session, job.id),
     )
 
 
@@ -160,7 +163,7 @@ def job_out(job: Job, rows: Rows, around: Situation, note: str | None, settings:
             "progress": progress(job, part, around),
             "extension": sides.get(SideKind.EXTENSION),
             "power_test": sides.get(SideKind.POWER_TEST),
-            "webhook": webhook_out(session, job.id),
+            "webhook": rows.webhook,
             "links": Links(
                 self=base,
                 **{name: f"{base}/{name}" for name in ALWAYS},

@@ -25,6 +25,7 @@ def storable(text: str) -> str:
     return text
 
 
+Storable = Annotated[str, AfterValidator(storable)]
 Name = Annotated[str, Field(min_length=1, max_length=MAX_NAME), AfterValidator(storable)]
 
 

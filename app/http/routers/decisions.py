@@ -6,6 +6,7 @@ from http import HTTPStatus
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Request, Response
+from pydantic import Field, TypeAdapter
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session, sessionmaker
 
@@ -27,10 +28,12 @@ from app.core.runs import UNFINISHED
 from app.core.tables import DecidedDocument, Decision, Document, Job
 from app.http.dependencies import MAX_BODY_BYTES, JobId, Keyed, Readers, Sessions, answer, problems, rendered
 from app.http.pages import PAGE, Cursor, Limit, from_cursor, linked, page
-from app.http.routers.results import RowNumber
 from app.review.decided import categories_of, read_decided
 from app.review.events import Desk, check_tag, tag_of
 from app.schemas.decisions import DecisionOut, DecisionPage, DecisionsIn, DecisionsMade
+
+# As wide as its column; beyond it nothing comes.
+Number = TypeAdapter(Annotated[int, Field(ge=0, le=2**31 - 1)])
 
 router = APIRouter(prefix="/v1/jobs/{job_id}/decisions", tags=["review"])
 
@@ -106,7 +109,7 @@ def list_decisions(
     job_id: JobId, readers: Readers, request: Request, cursor: Cursor = None, limit: Limit = PAGE
 ) -> Response:
     """List what was decided about a job, in its order, and whether it counts."""
-    after = from_cursor(cursor, RowNumber) or 0
+    after = from_cursor(cursor, Number) or 0
     with readers.begin() as session:
         job = lifecycle.find_job(session, job_id)
         query = select(Decision).where(Decision.job_id == job_id, Decision.number > after).order_by(Decision.number)

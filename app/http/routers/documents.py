@@ -27,6 +27,7 @@ from app.http.pages import PAGE, Cursor, Limit, fitting, from_cursor, linked, to
 from app.http.searches import Scope, SearchText, corpus_scope, indexing, look_up, search_of
 from app.http.walks import Filters, Place, Stretch, walk
 from app.review.unindexed import unindexed
+from app.schemas.common import Storable
 from app.schemas.documents import (
     MAX_CHANGES,
     ChangesOut,
@@ -42,9 +43,10 @@ router = APIRouter(prefix="/v1/corpora/{corpus_id}/documents", tags=["documents"
 
 RowNumber = TypeAdapter(tuple[Annotated[int, Field(ge=0, le=2**63 - 1)]])
 DocumentKey = Annotated[
-    str, Path(max_length=MAX_KEY, description="Key of the document; a slash in it may stay.", examples=["paper-1"])
+    Storable,
+    Path(max_length=MAX_KEY, description="Key of the document; a slash in it may stay.", examples=["paper-1"]),
 ]
-Label = Annotated[str | None, Query(max_length=MAX_NAME, description="Only documents with this label.")]
+Label = Annotated[Storable | None, Query(max_length=MAX_NAME, description="Only documents with this label.")]
 Labeled = Annotated[bool | None, Query(description="Only documents with a label, or only those without one.")]
 
 
@@ -167,7 +169,7 @@ def changed(request: Request, corpus_id: str, changes: dict[str, dict[str, Any]]
 def delete_documents(
     corpus_id: CorpusId,
     request: Request,
-    key: Annotated[list[str], Query(max_length=MAX_CHANGES, description="Keys of documents.")] = [],  # noqa: B006
+    key: Annotated[list[Storable], Query(max_length=MAX_CHANGES, description="Keys of documents.")] = [],  # noqa: B006
     label: Label = None,
     field: Fields = [],  # noqa: B006
     erase: Annotated[bool, Query(description="Take their texts out of all versions, too.")] = False,

@@ -27,13 +27,15 @@ from app.http.routers.results import find_concluded_job
 from app.http.shown import Showing
 from app.review.documents import ids_of
 from app.review.shown import Shown
+from app.schemas.common import Storable
 from app.schemas.job_document import JobDocumentOut, SpokenWordOut
 from app.schemas.results import DocumentOut, EvidenceWord
 
 router = APIRouter(prefix="/v1/jobs/{job_id}", tags=["results"])
 
 DocumentKey = Annotated[
-    str, Path(max_length=MAX_KEY, description="Key of the document; a slash in it may stay.", examples=["paper-812"])
+    Storable,
+    Path(max_length=MAX_KEY, description="Key of the document; a slash in it may stay.", examples=["paper-812"]),
 ]
 NOTHING_SPOKEN = SpokenWords([], [])
 

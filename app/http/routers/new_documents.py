@@ -1,6 +1,7 @@
 """New documents, answered by the frozen model of a job or by one that was imported; and how far they drift."""
 
 import logging
+import re
 from collections.abc import Callable, Iterator
 from datetime import date, timedelta
 from functools import partial
@@ -12,6 +13,7 @@ from anyio import CapacityLimiter, to_thread
 from anyio.lowlevel import RunVar
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
+from pydantic import BeforeValidator
 from sqlalchemy.orm import Session, sessionmaker
 
 from app.core.certainty import Thresholds
@@ -55,6 +57,7 @@ BODY = file_body(
     "New documents in any format of uploads, one or many: as the part `file` of a form, or as the body under whatever "
     "content type it has. Both may be compressed with gzip. Labels are not looked at.",
     EXAMPLE,
+    "application/x-ndjson",
 )
 NDJSON, CSV = "application/x-ndjson", "text/csv"
 ALSO: dict[int | str, dict[str, Any]] = {
@@ -68,7 +71,15 @@ ALSO: dict[int | str, dict[str, Any]] = {
 }
 REFUSALS = (ModelDamaged, UploadTooLarge, UnsupportedUpload, MalformedRequest, StorageFull)
 
-Since = Annotated[date | None, Query(description="Only days from this one on.")]
+
+def written_as_day(value: object) -> object:
+    """Refuse the numbers that the framework would take for seconds since 1970. Raises ValueError."""
+    if isinstance(value, str) and re.fullmatch(r"\d{4}-\d{2}-\d{2}", value, re.ASCII) is None:
+        raise ValueError("a day is written as 2026-03-31")
+    return value
+
+
+Since = Annotated[date | None, BeforeValidator(written_as_day), Query(description="Only days from this one on.")]
 
 
 @router.put("/jobs/{job_id}/categorize", include_in_schema=False)  # `curl -T FILE` says PUT

@@ -34,6 +34,7 @@ GOLD_BODY = file_body(
     "A file of keys and labels, in any format of uploads that has keys: as the part `file` of a form, or as the body "
     "under whatever content type it has. Both may be compressed with gzip.",
     EXAMPLE,
+    "text/csv",
 )
 
 

@@ -55,6 +55,7 @@ UPLOAD_BODY = file_body(
     "A file as the part `file` of a form, or as the body under whatever content type it has. Both may be compressed "
     "with gzip.",
     UPLOAD_EXAMPLE,
+    "application/x-ndjson",
 )
 
 

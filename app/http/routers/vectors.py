@@ -31,6 +31,7 @@ VECTORS_BODY = file_body(
     "Keys and vectors as NDJSON, JSON, CSV, XLSX or Parquet, or what `numpy.savez(file, keys=keys, vectors=vectors)` "
     "writes: as the part `file` of a form, or as the body. All may be compressed with gzip.",
     VECTORS_EXAMPLE,
+    "application/x-ndjson",
 )
 
 

@@ -170,7 +170,7 @@ def reading_of_zip(file: BinaryIO, options: ReadOptions, limits: ReadLimits, fil
     files.callback(archive.close)
     names = {info.filename for info in archive.filelist[:1000]}
     if any(name.startswith("xl/") for name in names) and "[Content_Types].xml" in names:
-        return SheetReading(file, archive, options, limits)
+        return SheetReading(archive, options, limits, files)
     if is_npz(names):
         if not options.needs_vector:
             raise UnsupportedUpload("the file holds keys and vectors: PUT it to /v1/corpora/{id}/vectors")

@@ -17,6 +17,8 @@ from app.uploads.text_lines import Source
 from app.uploads.vector_values import vector_bytes
 
 SAMPLE = 100  # objects whose names are the columns
+SAMPLE_BYTES = 2**24  # that are held to see them, and whatever the last one has
+NUMBER_BYTES = 8
 
 Item = tuple[int, dict[str, Any], int]  # number, object, and how many characters it has
 
@@ -49,7 +51,12 @@ class ObjectsReading(Reading):
 
     def find_columns(self) -> None:
         """Choose among the names of the first objects. Raises MalformedRequest."""
-        first = list(islice(self.restored(), SAMPLE))
+        first, left = [], SAMPLE_BYTES
+        for item in islice(self.restored(), SAMPLE):
+            first.append(item)
+            left -= 0 if isinstance(item, BadLine) else size_of(item[1])
+            if left < 0:
+                break
         sample = [item[1] for item in first if not isinstance(item, BadLine)]
         if not first:
             raise MalformedRequest("the file is empty")
@@ -134,6 +141,17 @@ class RowMaker:
             if column is not None and column not in found:
                 found[column] = found.pop(name)
         return found
+
+
+def size_of(value: object) -> int:
+    """About how many bytes a value has by itself; in the file many rows may share it."""
+    if isinstance(value, str | bytes):
+        return len(value)
+    if isinstance(value, dict):
+        return sum(map(size_of, value.values()))
+    if isinstance(value, list) and value and not isinstance(value[0], float | int):
+        return sum(map(size_of, value))
+    return NUMBER_BYTES * len(value) if isinstance(value, list) else NUMBER_BYTES
 
 
 def object_of(value: object, limits: ReadLimits, what: str) -> dict[str, Any]:

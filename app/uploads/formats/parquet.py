@@ -8,13 +8,14 @@ from typing import Any, BinaryIO
 
 from app.core.errors import MalformedRequest, UnsupportedUpload, UploadTooLarge
 from app.uploads.columns import ReadOptions
-from app.uploads.formats.objects import Item, ObjectsReading
+from app.uploads.formats.objects import Item, ObjectsReading, size_of
 from app.uploads.inflate import larger_than
 from app.uploads.limits import ReadLimits
 from app.uploads.rows import BadLine, BadRow
 from app.uploads.vector_values import all_finite
 
 BATCH = 256  # rows
+BATCH_BYTES = 2**25  # of a batch, if all its rows are the largest one: many may share it, which costs the file nothing
 MAX_DEPTH = 50
 
 
@@ -41,6 +42,9 @@ class ParquetReading(ObjectsReading):
             names = self.table.schema_arrow.names
             groups = [self.table.metadata.row_group(n) for n in range(self.table.metadata.num_row_groups)]
             size = sum(group.total_byte_size for group in groups)
+            largest = max(
+                (group.column(n).total_uncompressed_size for group in groups for n in range(len(names))), default=0
+            )
         except self.damages as error:
             raise MalformedRequest(f"the Parquet file cannot be read: {first_line(error)}") from error
         if len(names) > limits.max_columns:
@@ -51,18 +55,19 @@ class ParquetReading(ObjectsReading):
             raise UploadTooLarge(larger_than(limits))
         if len(set(names)) < len(names):
             raise MalformedRequest("two columns of the Parquet file have the same name: rename one")
+        self.batch = min(max(BATCH_BYTES // max(largest, 1), 1), BATCH)
         self.find_columns()
 
     def items(self) -> Iterator[Item | BadLine]:
         """The rows as objects. What is damaged ends them."""
         number, n_bytes = 0, 0
         try:
-            for batch in self.table.iter_batches(batch_size=BATCH, use_threads=False):
-                n_bytes += batch.nbytes
-                if n_bytes > self.limits.max_bytes:
-                    yield BadLine(number + 1, larger_than(self.limits))
-                    return
+            for batch in self.table.iter_batches(batch_size=self.batch, use_threads=False):
                 for row in batch.to_pylist():
+                    n_bytes += size_of(row)
+                    if n_bytes > self.limits.max_bytes:
+                        yield BadLine(number + 1, larger_than(self.limits))
+                        return
                     number += 1
                     try:
                         yield number, {name: plain(value) for name, value in row.items()}, 2**40

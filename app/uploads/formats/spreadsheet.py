@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
 from itertools import islice
 from math import isfinite
-from typing import Any, BinaryIO
+from typing import Any
 from zipfile import ZipFile
 
 from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, SheetVisibleEnum
@@ -14,7 +14,8 @@ from app.uploads.columns import ReadOptions, Table, choose
 from app.uploads.exported import ExportedRows
 from app.uploads.formats.header import header_of, quoted
 from app.uploads.formats.reading import Reading
-from app.uploads.formats.sheet_size import check_workbook
+from app.uploads.formats.sheet_size import measured
+from app.uploads.inflate import TemporaryFiles
 from app.uploads.limits import ReadLimits
 from app.uploads.rows import BadLine, BadRow, Row, RowBuilder, name_of, shown
 from app.uploads.vector_values import vector_bytes
@@ -28,11 +29,10 @@ class SheetReading(Reading):
 
     format = "xlsx"
 
-    def __init__(self, file: BinaryIO, archive: ZipFile, options: ReadOptions, limits: ReadLimits) -> None:
+    def __init__(self, archive: ZipFile, options: ReadOptions, limits: ReadLimits, files: TemporaryFiles) -> None:
         """Find the sheet, its header and columns. Raises MalformedRequest, UploadTooLarge."""
         super().__init__()
-        check_workbook(archive, limits)
-        self.file = file
+        self.file = measured(archive, limits, files.new())
         self.options = options
         self.sheet_name = self.find_sheet(options.sheet)
         numbered = self.records()

@@ -6,37 +6,16 @@ from decimal import Decimal
 from typing import Any, get_args
 
 import pytest
-import schemathesis
-from hypothesis import HealthCheck, given, seed, settings
-from hypothesis.strategies import booleans
 from pydantic import BaseModel, ValidationError
-from schemathesis import Case, GenerationMode
-from schemathesis.checks import CheckFunction, not_a_server_error
-from schemathesis.specs.openapi.checks import (
-    content_type_conformance,
-    response_headers_conformance,
-    response_schema_conformance,
-    status_code_conformance,
-)
 from starlette.testclient import TestClient
 
-from app.core import presence
 from app.core.db import Database
 from app.core.errors import PROBLEM
 from app.core.kinds import MODELS
 from app.http.new_categories import summary
-from app.http.routers.uploads import UPLOAD_EXAMPLE
 from app.schemas.job_settings import ExtensionIn, SettingsIn
 from app.schemas.results import NewCategoriesOut
 from tests.app import rows
-
-CHECKS: list[CheckFunction] = [
-    not_a_server_error,
-    status_code_conformance,
-    content_type_conformance,
-    response_headers_conformance,
-    response_schema_conformance,
-]
 
 OPERATIONS = {
     "create_corpus": ("post", "/v1/corpora"),
@@ -195,44 +174,6 @@ def test_the_pages_of_the_documentation_load_nothing_from_elsewhere(client: Test
         for asset in ("swagger-ui-bundle.js", "swagger-ui.css") if page == "/docs" else ("redoc.standalone.js",):
             assert asset in html
             assert client.get(f"/static-offline-docs/{asset}").status_code == 200
-
-
-@schemathesis.serializer("application/octet-stream")
-def upload(context: schemathesis.SerializationContext, value: Any) -> bytes:
-    """A generated text as the body of an upload, and every other time a usable one."""
-    return str(value).encode("utf-8", "replace") if len(str(value)) % 2 else UPLOAD_EXAMPLE.encode()
-
-
-@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("name", OPERATIONS)
-def test_whatever_is_asked_the_answer_is_one_that_the_document_describes(
-    client: TestClient, database: Database, name: str
-) -> None:
-    job_id, _ = rows.submit(database)
-    rows.add_draws(database, job_id, chains=2, sweeps=3)
-    rows.add_results(database, job_id)
-    with database.sessions.begin() as session:
-        presence.record(session, "worker-1")  # else the service is not ready
-    if name.startswith("get_") or name in ("extend_job", "score_job", "apply_labels"):
-        rows.end(database, job_id)
-    operation = schemathesis.openapi.from_asgi("/openapi.json", client.app).find_operation_by_id(name)
-    cases = operation.as_strategy(GenerationMode.POSITIVE)
-    if "422" in operation.definition.raw["responses"]:
-        cases |= operation.as_strategy(GenerationMode.NEGATIVE)
-
-    @seed(20261127)
-    @settings(max_examples=6, deadline=None, database=None, suppress_health_check=list(HealthCheck))
-    @given(case=cases, has_known_ids=booleans())
-    def ask(case: Case[Any], has_known_ids: bool) -> None:
-        known = {"corpus_id": rows.CORPUS, "job_id": job_id}
-        if has_known_ids and case.path_parameters:
-            case.path_parameters = {
-                **case.path_parameters,
-                **{k: v for k, v in known.items() if k in case.path_parameters},
-            }
-        case.validate_response(case.call(), checks=CHECKS)
-
-    ask()
 
 
 LIMITS = {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}
