@@ -24,12 +24,17 @@ CALL_SECONDS = 30.0  # a ready unit that nobody claimed for so long calls again 
 
 
 def is_free() -> ColumnElement[bool]:
-    """The condition that a worker may claim a unit: it is ready, or its leg said nothing for longer than its lease.
+    """The condition that a worker may claim a unit: nobody holds it, and its run is live."""
+    return and_(is_unclaimed(), is_live())
 
-    No unit is free that too many legs have died of: the reaper fails its run.
+
+def is_unclaimed() -> ColumnElement[bool]:
+    """The condition that a unit is ready, or its leg said nothing for longer than its lease.
+
+    Not if too many legs have died of it: the reaper fails its run.
     """
     overdue = and_(Unit.status == "running", Unit.lease_until < now(), Unit.attempts < MAX_ATTEMPTS)
-    return and_(or_(Unit.status == "ready", overdue), is_live())
+    return or_(Unit.status == "ready", overdue)
 
 
 def claim(session: Session, unit_id: int, token: str, lease_seconds: float) -> Unit | None:
@@ -43,7 +48,7 @@ def claim(session: Session, unit_id: int, token: str, lease_seconds: float) -> U
     if not claimed:
         return None
     unit = session.get_one(Unit, unit_id, populate_existing=True)
-    change(session, update(Job).where(Job.id == unit.job_id).values(claimed_at=now()))
+    change(session, update(Job).where(Job.id == unit.job_id).values(claimed_at=now(), waits_since=now()))
     run = run_of(unit)
     started = func.coalesce(run.table.started_at, now())
     change(session, run.update(("queued",)).values(status="running", started_at=started))

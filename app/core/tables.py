@@ -32,8 +32,16 @@ MAX_KEY = 500  # characters
 MAX_TAG = 100  # characters
 MAX_SWEEPS = 1_000_000  # of a chain
 
+MAX_OWNER = 100  # characters
+LOCAL = "local"  # the owner of what is made while no API keys are asked for
+
 # SQLite numbers rows by itself only in a column of type INTEGER, which holds 64 bits there.
 RowId = BigInteger().with_variant(Integer(), "sqlite")
+
+
+def owned() -> Mapped[str]:
+    """A column that says to whom a row belongs; see app.access."""
+    return mapped_column(String(MAX_OWNER), default=LOCAL, server_default=LOCAL)
 
 
 def parent(column: str, **options: Any) -> Mapped[Any]:
@@ -76,8 +84,13 @@ class Corpus(Base):
     vector_length: Mapped[int | None]  # of the vectors that its documents bring; null: none has brought one yet
     created_at: Mapped[float] = mapped_column(default=now())
     deleted_at: Mapped[float | None]  # since then nobody sees it, while its rows are taken out a few at a time
+    owner: Mapped[str] = owned()
+    # Rows of documents, also of those that were replaced or deleted; and bytes of their texts and fields, of vectors
+    # that were brought, and of descriptions. See app.core.quotas.
+    stored_documents: Mapped[int] = mapped_column(BigInteger, default=0, server_default="0")
+    stored_bytes: Mapped[int] = mapped_column(BigInteger, default=0, server_default="0")
 
-    __table_args__ = (Index(None, "created_at", "id"),)
+    __table_args__ = (Index(None, "created_at", "id"), Index(None, "owner", "created_at", "id"))
 
 
 def is_visible(corpus_id: Any) -> ColumnElement[bool]:
@@ -88,6 +101,7 @@ def is_visible(corpus_id: Any) -> ColumnElement[bool]:
 IS_EMPTY = text("text = ''")  # of a document, in the letters that its index has
 IS_ERASED = text("erased")
 IS_DELETED = text("deleted_at IS NOT NULL")  # of a job
+IS_LIVE = text("status IN ('queued', 'running')")  # of a job or a side run, as `runs.LIVE`
 IS_DOUBTFUL = text("suggested IS NOT NULL")  # of an audit
 FOREVER = 2**31 - 1  # a version that no corpus comes to
 
@@ -281,9 +295,24 @@ class Job(Base):
     )  # edition decision names ids clamped
     comparison_id: Mapped[str | None] = mapped_column(String(36), index=True)  # that it is one cell of
     deleted_at: Mapped[float | None]  # since then nobody sees it, while its rows are taken out a few at a time
+    owner: Mapped[str] = owned()  # that of its corpus
+    waits_since: Mapped[float] = mapped_column(
+        default=now(), server_default="0"
+    )  # for its turn: claimed_at, or created
+    chains: Mapped[int] = mapped_column(default=0, server_default="0")  # units of that kind
+    n_tokens: Mapped[int] = mapped_column(BigInteger, default=0, server_default="0")  # of its corpus, by the forecast
 
     __table_args__ = (
         Index(None, "created_at", "id"),
+        Index(None, "owner", "created_at", "id"),
+        Index(None, "owner", "claimed_at"),
+        # What is asked of the queue, however many jobs have ended: turns by owner, and what each has live.
+        Index(
+            "ix_jobs_live",
+            *("owner", "waits_since", "id", "chains", "n_tokens"),
+            sqlite_where=IS_LIVE,
+            postgresql_where=IS_LIVE,
+        ),
         Index("ix_jobs_deleted", "deleted_at", sqlite_where=IS_DELETED, postgresql_where=IS_DELETED),
     )
 
@@ -299,6 +328,9 @@ class Comparison(Base):
     name: Mapped[str | None] = mapped_column(String(MAX_NAME))
     settings: Mapped[dict[str, Any]]  # as app.core.method_comparisons.Planned has them
     created_at: Mapped[float] = mapped_column(default=now())
+    owner: Mapped[str] = owned()  # that of its corpus
+
+    __table_args__ = (Index(None, "owner", "created_at", "id"),)
 
 
 def is_visible_job() -> ColumnElement[bool]:
@@ -340,6 +372,8 @@ class SideRun(Base):
     created_at: Mapped[float] = mapped_column(default=now())
     started_at: Mapped[float | None]
     finished_at: Mapped[float | None]
+
+    __table_args__ = (Index("ix_side_runs_live", "job_id", sqlite_where=IS_LIVE, postgresql_where=IS_LIVE),)
 
 
 class Unit(Base):
@@ -591,8 +625,9 @@ class FrozenModel(Base):
     n_bytes: Mapped[int] = mapped_column(BigInteger)  # of the file
     digest: Mapped[str | None] = mapped_column(String(64))  # SHA-256 of the file, in hex; null until all parts are here
     facts: Mapped[dict[str, Any]]  # what is told of it without reading the file
+    owner: Mapped[str] = owned()  # that of its job, or whoever imported it
 
-    __table_args__ = (Index(None, "created_at", "id"),)
+    __table_args__ = (Index(None, "created_at", "id"), Index(None, "owner", "created_at", "id"))
 
 
 MODEL_PIECE_BYTES = 4 * 2**20  # of a model's file in a row
@@ -631,13 +666,29 @@ class Worker(Base):
     embedding_model: Mapped[str | None] = mapped_column(String(64))  # digest of the model with which it makes vectors
 
 
+class ApiKey(Base):
+    """A key that lets its holder in, on behalf of an owner. Of its secret only a hash is kept; see app.access.keys."""
+
+    __tablename__ = "api_keys"
+
+    id: Mapped[str] = mapped_column(String(12), primary_key=True)
+    owner: Mapped[str] = mapped_column(String(MAX_OWNER))
+    name: Mapped[str | None] = mapped_column(String(MAX_NAME))
+    digest: Mapped[str] = mapped_column(String(64))  # SHA-256 of its secret, in hex
+    scopes: Mapped[str] = mapped_column(String(50))  # read write admin, with spaces between
+    created_at: Mapped[float] = mapped_column(default=now())
+    expires_at: Mapped[float | None]
+    revoked_at: Mapped[float | None]
+    used_at: Mapped[float | None]  # the last time, to the hour
+
+
 class IdempotentRequest(Base):
     """A request under a key of its client's, and the answer that a repeat gets; kept for a day."""
 
     __tablename__ = "idempotent_requests"
 
     id: Mapped[int] = mapped_column(RowId, primary_key=True)
-    scope: Mapped[str]  # method and path
+    scope: Mapped[str]  # owner, method and path
     key: Mapped[str] = mapped_column(String(MAX_NAME))
     digest: Mapped[str | None] = mapped_column(String(64))  # SHA-256 of the body
     status: Mapped[int | None]  # null, as what follows, while an upload is under way or broken off
