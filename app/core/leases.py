@@ -20,6 +20,7 @@ from app.core.tables import Job, SideRun, Unit
 
 MAX_ATTEMPTS = 3  # claims without a save, after which a unit counts as poison
 WAITS = "waits: "  # begins the error of a unit whose leg waits for better times
+CALLS_AT_ONCE = 100  # of ready units, by one reaper
 CALL_SECONDS = 30.0  # a ready unit that nobody claimed for so long calls again for a worker
 
 
@@ -223,24 +224,36 @@ def reap(session: Session) -> list[int]:
     A running unit lost its leg, a ready one its message. Any number of reapers may run at once: each
     unit goes to the one whose UPDATE met it first. A unit claimed too often without a save fails its run.
     """
-    late = and_(Unit.status.in_(("ready", "running")), Unit.lease_until < now())
     overdue = session.scalars(
-        select(Unit).where(late, is_live()).order_by(Unit.id), execution_options={"populate_existing": True}
+        select(Unit).where(*is_late("running"), is_live()).order_by(Unit.id),
+        execution_options={"populate_existing": True},
     ).all()
-    freed = [
-        unit
-        for unit in overdue
-        if change(
-            session,
-            update(Unit)
-            .where(Unit.id == unit.id, late)
-            .values(status="ready", token=None, lease_until=now() + CALL_SECONDS),
-        )
-    ]
-    poison = {run_of(unit): unit for unit in freed if unit.status == "running" and unit.attempts >= MAX_ATTEMPTS}
+    freed = [unit for unit in overdue if change(session, freeing(Unit.id == unit.id, *is_late("running")))]
+    poison = {run_of(unit): unit for unit in freed if unit.attempts >= MAX_ATTEMPTS}
     for run, unit in sorted(poison.items(), key=lambda item: item[1].id):
         end_run(session, run, "failed", poisonous(unit))
-    return [unit.id for unit in freed if run_of(unit) not in poison]
+    return [unit.id for unit in freed if run_of(unit) not in poison] + call_again(session)
+
+
+def is_late(status: str) -> tuple[ColumnElement[bool], ...]:
+    """The conditions that the time of a unit with this status is up."""
+    return Unit.status == status, Unit.lease_until < now()
+
+
+def freeing(*which: ColumnElement[bool]) -> Update:
+    """An UPDATE that makes units ready for whoever comes."""
+    return update(Unit).where(*which).values(status="ready", token=None, lease_until=now() + CALL_SECONDS)
+
+
+def call_again(session: Session) -> list[int]:
+    """The ids of ready units whose calls nobody has heard, which call again; some of them, where the queue is long.
+
+    A call wakes any worker, and that goes on until nothing is ready: more calls than workers are of no use.
+    """
+    late = select(Unit.id).where(*is_late("ready"), is_live()).order_by(Unit.lease_until).limit(CALLS_AT_ONCE)
+    unit_ids = sorted(session.scalars(late.with_for_update(of=Unit, skip_locked=True)))
+    change(session, freeing(Unit.id.in_(unit_ids)))
+    return unit_ids
 
 
 def poisonous(unit: Unit) -> str:

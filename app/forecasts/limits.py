@@ -8,9 +8,9 @@ from sqlalchemy.orm import Session
 from app.core import disk
 from app.core.errors import JobTooLarge, StorageFull, TooManyJobs
 from app.core.kinds import Model
-from app.core.runs import LIVE, is_live
+from app.core.runs import is_live
 from app.core.settings import Settings
-from app.core.tables import Job, SideRun, Unit
+from app.core.tables import IS_LIVE, Job, SideRun, Unit
 
 
 def check_size(
@@ -55,7 +55,7 @@ def check_room(session: Session, settings: Settings, more_jobs: int = 0, more_un
             f"{n_jobs - 1:,} jobs are queued or running, and NEWFOUND_MAX_LIVE_JOBS allows {settings.max_live_jobs:,}: "
             "try again when one has ended"
         )
-    n_units = live_units(session) + more_units
+    n_units = live_units(session, settings.max_live_units - more_units) + more_units
     if n_units > settings.max_live_units:
         raise TooManyJobs(
             f"with this job {n_units:,} units of work would be queued or running, and NEWFOUND_MAX_LIVE_UNITS allows "
@@ -72,10 +72,16 @@ def check_disk(settings: Settings) -> None:
 
 def live_jobs(session: Session) -> int:
     """Jobs and side runs that are queued or running."""
-    counted = (select(func.count()).select_from(table).where(table.status.in_(LIVE)) for table in (Job, SideRun))
-    return sum(session.scalar(query) or 0 for query in counted)
+    return sum(session.scalar(select(func.count()).select_from(table).where(IS_LIVE)) or 0 for table in (Job, SideRun))
 
 
-def live_units(session: Session) -> int:
-    """Units that live jobs and side runs still have to do."""
-    return session.scalar(select(func.count(Unit.id)).where(Unit.status != "done", is_live())) or 0
+def live_units(session: Session, enough: int = 0) -> int:
+    """Units that live jobs and side runs still have to do; or an upper bound, if that is not above `enough`.
+
+    Those of paused and failed jobs count in the bound: it is found in an index.
+    """
+    unfinished = Unit.status.in_(("waiting", "ready", "running"))
+    bound = session.scalar(select(func.count()).select_from(Unit).where(unfinished)) or 0
+    if bound <= enough:
+        return bound
+    return session.scalar(select(func.count(Unit.id)).where(unfinished, is_live())) or 0
