@@ -16,7 +16,7 @@ from app.core.ends import end_run
 from app.core.errors import LeaseLost
 from app.core.kinds import UNIT_KINDS, SideKind, UnitKind
 from app.core.runs import Run, change, goes_on, is_live, run_of
-from app.core.tables import Job, SideRun, Unit
+from app.core.tables import Job, SideRun, Unit, is_at_hand
 
 MAX_ATTEMPTS = 3  # claims without a save, after which a unit counts as poison
 WAITS = "waits: "  # begins the error of a unit whose leg waits for better times
@@ -237,7 +237,7 @@ def reap(session: Session) -> list[int]:
 
 def is_late(status: str) -> tuple[ColumnElement[bool], ...]:
     """The conditions that the time of a unit with this status is up."""
-    return Unit.status == status, Unit.lease_until < now()
+    return is_at_hand(), Unit.status == status, Unit.lease_until < now()
 
 
 def freeing(*which: ColumnElement[bool]) -> Update:

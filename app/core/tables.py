@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from sqlalchemy import (
     JSON,
     BigInteger,
+    Boolean,
     ColumnElement,
     Double,
     ForeignKey,
@@ -20,6 +21,7 @@ from sqlalchemy import (
     UniqueConstraint,
     and_,
     false,
+    literal_column,
     select,
     text,
 )
@@ -102,6 +104,7 @@ IS_EMPTY = text("text = ''")  # of a document, in the letters that its index has
 IS_ERASED = text("erased")
 IS_DELETED = text("deleted_at IS NOT NULL")  # of a job
 IS_LIVE = text("status IN ('queued', 'running')")  # of a job or a side run, as `runs.LIVE`
+IS_AT_HAND = text("status IN ('ready', 'running')")  # of a unit
 IS_DOUBTFUL = text("suggested IS NOT NULL")  # of an audit
 FOREVER = 2**31 - 1  # a version that no corpus comes to
 
@@ -305,11 +308,12 @@ class Job(Base):
     __table_args__ = (
         Index(None, "created_at", "id"),
         Index(None, "owner", "created_at", "id"),
+        Index(None, "status", "created_at", "id"),
         Index(None, "owner", "claimed_at"),
         # What is asked of the queue, however many jobs have ended: turns by owner, and what each has live.
         Index(
             "ix_jobs_live",
-            *("owner", "waits_since", "id", "chains", "n_tokens"),
+            *("owner", "waits_since", "id", "status", "chains", "n_tokens"),
             sqlite_where=IS_LIVE,
             postgresql_where=IS_LIVE,
         ),
@@ -399,7 +403,16 @@ class Unit(Base):
     digest: Mapped[str | None] = mapped_column(String(64))  # of the states or steps so far, a hash chain in hex
     error: Mapped[str | None]  # the last one since the last save
 
-    __table_args__ = (UniqueConstraint("job_id", "kind", "chain"), Index(None, "status", "lease_until"))
+    __table_args__ = (
+        UniqueConstraint("job_id", "kind", "chain"),
+        # Without the units that wait or are done, which are most: SQLite would read all of these to find those of a job.
+        Index("ix_units_at_hand", "status", "lease_until", sqlite_where=IS_AT_HAND, postgresql_where=IS_AT_HAND),
+    )
+
+
+def is_at_hand() -> ColumnElement[bool]:
+    """The condition that a unit is ready or running, in the words of its index: SQLite compares nothing but words."""
+    return literal_column("units.status IN ('ready', 'running')", Boolean)
 
 
 class Draw(Base):

@@ -7,10 +7,12 @@ from sqlalchemy.orm import Session
 
 from app.core import disk
 from app.core.errors import JobTooLarge, StorageFull, TooManyJobs
-from app.core.kinds import Model
+from app.core.kinds import Model, UnitKind
 from app.core.runs import is_live
 from app.core.settings import Settings
 from app.core.tables import IS_LIVE, Job, SideRun, Unit
+
+UNITS_BESIDES_CHAINS = len(UnitKind) - 1  # of a job, at most
 
 
 def check_size(
@@ -78,10 +80,11 @@ def live_jobs(session: Session) -> int:
 def live_units(session: Session, enough: int = 0) -> int:
     """Units that live jobs and side runs still have to do; or an upper bound, if that is not above `enough`.
 
-    Those of paused and failed jobs count in the bound: it is found in an index.
+    The bound is found in the indices of what is live, as if nothing of it had been done.
     """
-    unfinished = Unit.status.in_(("waiting", "ready", "running"))
-    bound = session.scalar(select(func.count()).select_from(Unit).where(unfinished)) or 0
+    jobs = select(func.sum(Job.chains + UNITS_BESIDES_CHAINS)).where(IS_LIVE)
+    sides = select(func.sum(Job.chains + 1)).where(Job.id.in_(select(SideRun.job_id).where(IS_LIVE)))
+    bound = sum(session.scalar(query) or 0 for query in (jobs, sides))
     if bound <= enough:
         return bound
-    return session.scalar(select(func.count(Unit.id)).where(unfinished, is_live())) or 0
+    return session.scalar(select(func.count(Unit.id)).where(Unit.status != "done", is_live())) or 0

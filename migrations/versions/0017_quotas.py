@@ -16,6 +16,8 @@ COUNTS = {
 }
 IS_LIVE = sa.text("status IN ('queued', 'running')")
 LIVE = {"sqlite_where": IS_LIVE, "postgresql_where": IS_LIVE}
+IS_AT_HAND = sa.text("status IN ('ready', 'running')")
+AT_HAND = {"sqlite_where": IS_AT_HAND, "postgresql_where": IS_AT_HAND}
 BYTES = {"sqlite": "length(CAST({} AS BLOB))", "postgresql": "octet_length({}::text)"}
 
 
@@ -26,8 +28,11 @@ def upgrade() -> None:
             op.add_column(table, sa.Column(name, kind, server_default="0", nullable=False))
     count()
     op.create_index(op.f("ix_jobs_owner_claimed_at"), "jobs", ["owner", "claimed_at"])
-    op.create_index("ix_jobs_live", "jobs", ["owner", "waits_since", "id", "chains", "n_tokens"], **LIVE)
+    op.create_index(op.f("ix_jobs_status_created_at_id"), "jobs", ["status", "created_at", "id"])
+    op.create_index("ix_jobs_live", "jobs", ["owner", "waits_since", "id", "status", "chains", "n_tokens"], **LIVE)
     op.create_index("ix_side_runs_live", "side_runs", ["job_id"], **LIVE)
+    op.drop_index(op.f("ix_units_status_lease_until"), "units")
+    op.create_index("ix_units_at_hand", "units", ["status", "lease_until"], **AT_HAND)
 
 
 def count() -> None:
@@ -56,8 +61,11 @@ def count() -> None:
 
 def downgrade() -> None:
     """Take them out again."""
+    op.drop_index("ix_units_at_hand", "units")
+    op.create_index(op.f("ix_units_status_lease_until"), "units", ["status", "lease_until"])
     op.drop_index("ix_side_runs_live", "side_runs")
     op.drop_index("ix_jobs_live", "jobs")
+    op.drop_index(op.f("ix_jobs_status_created_at_id"), "jobs")
     op.drop_index(op.f("ix_jobs_owner_claimed_at"), "jobs")
     for table, columns in reversed(COUNTS.items()):
         for name, _ in reversed(columns):
