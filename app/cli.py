@@ -1,4 +1,4 @@
-"""newfound serve | api | worker | compile | migrate | config | categorize: what is started from a shell."""
+"""newfound serve | api | worker | compile | migrate | keys | config | categorize: what is started from a shell."""
 
 import argparse
 import importlib
@@ -16,7 +16,8 @@ from pathlib import Path
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
 
-from app.commands import CommandFailed
+from app.access.opening import OpenToAll, check_opening
+from app.commands import CommandFailed, keys
 from app.commands.arguments import add_arguments
 from app.core import presence
 from app.core.db import Database, connect
@@ -59,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(parsed.run(settings, parsed))
     except WrongSetting as error:
         return refuse(str(error), WRONG_SETTING)
-    except (SchemaError, ApiEnded, AddressError, FolderInUse, CommandFailed) as error:
+    except (SchemaError, OpenToAll, ApiEnded, AddressError, FolderInUse, CommandFailed) as error:
         return refuse(str(error))
     except DBAPIError as error:
         if error.statement is not None and not isinstance(error, OperationalError | InterfaceError):
@@ -100,6 +101,8 @@ def make_parser() -> argparse.ArgumentParser:
         prepare_kernel_cache,
     )
     add("migrate", migrate_database, "bring the database's schema up to date", prepare_data)
+    with_keys = add("keys", manage_keys, "make, list and revoke API keys", prepare_data)
+    keys.add_arguments(with_keys)
     add("config", config, "show every setting in force").add_argument("--json", action="store_true")
     client = add("categorize", categorize, "categorize the documents of some files, and write the answers to a file")
     client.set_defaults(is_client=True, log_level=logging.WARNING)
@@ -166,6 +169,7 @@ def serve(settings: Settings, _: argparse.Namespace) -> int:
             warn_if_open(folder)
             check_listening(settings)
             bring_up_to_date(settings)
+            check_opening(connect(settings.database), settings)
             with Supervisor(settings) as supervisor:
                 supervisor.wait_until_listening()
                 address = address_of(settings.host, settings.port)
@@ -180,7 +184,10 @@ def api(settings: Settings, _: argparse.Namespace) -> int:
     """The API in this process."""
     from app.http import server  # takes a while, and the other commands have no use for it
 
-    check_schema(connect(settings.database))
+    database = connect(settings.database)
+    check_schema(database)
+    check_opening(database, settings)
+    database.engine.dispose()
     # Uvicorn ends its requests, then raises the signal that it got once more: an end that was asked for is no error.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     server.run(settings)
@@ -231,6 +238,11 @@ def bring_up_to_date(settings: Settings) -> None:
         migrate(settings.database)
     except CommandError as error:
         raise SchemaError(f"the schema of {masked(settings.database)} is at another version: {error}") from error
+
+
+def manage_keys(settings: Settings, parsed: argparse.Namespace) -> int:
+    """Make, list or revoke API keys."""
+    return keys.run(settings, parsed)
 
 
 def config(settings: Settings, parsed: argparse.Namespace) -> int:

@@ -1,6 +1,7 @@
 """What all operations are made of: a request, a list that comes in pages, a request that makes something."""
 
 import json
+import os
 import uuid
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -14,14 +15,18 @@ Json = dict[str, Any]
 # processors compile kernels needs many times what a quiet one does. No answer in ten minutes is none.
 ANSWER_SECONDS = 600.0
 PAGE = 1_000  # rows
+KEY_VARIABLE = "NEWFOUND_KEY"
 
 
 class Calls:
     """Requests to the service at one address."""
 
-    def __init__(self, url: str, timeout: float = ANSWER_SECONDS) -> None:
-        """Raises ValueError for what is no address of a service."""
-        self.connection = Connection(url, timeout)
+    def __init__(self, url: str, timeout: float = ANSWER_SECONDS, key: str | None = None) -> None:
+        """`key` is an API key, if the service asks for one; by default that in the environment, as NEWFOUND_KEY.
+
+        Raises ValueError for what is no address of a service.
+        """
+        self.connection = Connection(url, timeout, key or os.environ.get(KEY_VARIABLE))
 
     def call(self, method: str, path: str, query: Mapping[str, Any] | None = None, **fields: Any) -> Any:
         """The answer to any request; fields are its JSON body."""

@@ -20,8 +20,11 @@ SHOWN = 200  # characters of an answer that nobody expected
 class Connection:
     """Speaks to the service at one address."""
 
-    def __init__(self, url: str, timeout: float) -> None:
-        """`timeout` is in seconds, for one answer. Raises ValueError for what is no address of a service."""
+    def __init__(self, url: str, timeout: float, key: str | None = None) -> None:
+        """`timeout` is in seconds, for one answer. Raises ValueError for what is no address of a service, or no key."""
+        if key is not None and not (key.isascii() and key.isprintable() and key.strip() == key != ""):
+            raise ValueError("this is not an API key: they begin with nf_")  # which is told nowhere
+        self.key = key
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
             raise ValueError(f"{url!r} is not an address such as http://127.0.0.1:8000")
@@ -78,6 +81,8 @@ class Connection:
         """Within this context the answer to a request is read. Raises as `pieces` does."""
         address = f"{self.url}{path}{encoded(query or {})}"
         request = urllib.request.Request(address, body, dict(headers or {}), method=method)
+        if self.key is not None:  # not passed on to where an answer redirects to
+            request.add_unredirected_header("Authorization", f"Bearer {self.key}")
         try:
             with self.opener.open(request, timeout=self.timeout) as response:
                 yield response

@@ -17,7 +17,7 @@ from starlette.testclient import TestClient
 from app.core.db import Database
 from app.core.schema import migrate
 from app.core.settings import PREFIX, Settings
-from app.core.tables import Corpus, FrozenModel, IdempotentRequest, Worker
+from app.core.tables import ApiKey, Corpus, FrozenModel, IdempotentRequest, Worker
 from app.forecasts import pace
 from app.http import main
 from app.processes.folders import prepare
@@ -172,7 +172,7 @@ def database(kind: str, request: pytest.FixtureRequest) -> Iterator[Database]:
     else:
         database = databases.connect(request.getfixturevalue("migrated_postgres"))
         with database.sessions.begin() as session:
-            for table in (Corpus, IdempotentRequest, Worker, FrozenModel):  # and with them all else
+            for table in (Corpus, IdempotentRequest, Worker, FrozenModel, ApiKey):  # and with them all else
                 session.execute(delete(table))
     yield database
     database.engine.dispose()

@@ -129,6 +129,7 @@ def test_what_the_api_takes_from_the_sampler_loads_no_numba() -> None:
 APP_PARTS = {
     "app.core.settings": (),
     "app.core": ("app.core", "embedding", "migrations"),
+    "app.access": ("app.core", "app.access"),
     "app.broker": ("app.core", "app.broker"),
     "app.schemas": ("app.core", "app.schemas", "baselines.settings", "sampler"),
     "app.uploads": ("app.core", "app.uploads"),
@@ -141,6 +142,7 @@ APP_PARTS = {
     "app.plots": ("app.plots",),
     "app.processes": ("app.core", "app.processes"),
     "app.http": (
+        "app.access",
         "app.core",
         "app.broker",
         "app.schemas",
@@ -157,7 +159,7 @@ APP_PARTS = {
         "sampler",
     ),
     "app.page": ("app.core", "app.plots", "app.page"),
-    "app.commands": ("app.core", "app.processes", "app.commands", "newfound_client"),
+    "app.commands": ("app.access", "app.core", "app.processes", "app.commands", "newfound_client"),
     "app": ("app", "embedding.folder"),  # the command line, which starts the worker by name
 }
 

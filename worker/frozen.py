@@ -63,7 +63,12 @@ def begin(session: Session, job: Job, file: bytes, told: dict[str, Any]) -> None
     clear(session, job.id, FrozenModel.edition != job.edition)
     session.execute(
         insert(FrozenModel).values(
-            id=model_id(job), job_id=job.id, edition=next_edition(job), n_bytes=len(file), facts=told
+            id=model_id(job),
+            job_id=job.id,
+            edition=next_edition(job),
+            n_bytes=len(file),
+            facts=told,
+            owner=job.owner,
         )
     )
 

@@ -85,7 +85,11 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def add_service(group: argparse._ArgumentGroup) -> None:
     """Which service."""
     choice = group.add_mutually_exclusive_group()
-    choice.add_argument("--url", help="of a running service, such as http://127.0.0.1:8000")
+    choice.add_argument(
+        "--url",
+        help="of a running service, such as http://127.0.0.1:8000; if it asks for an API key, put that into the "
+        "environment as NEWFOUND_KEY",
+    )
     choice.add_argument(
         "--data-folder", type=Path, metavar="FOLDER", help="keep the data of the service that is started here"
     )

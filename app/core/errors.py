@@ -32,6 +32,24 @@ class BadRequest(ServiceError):
     status = HTTPStatus.BAD_REQUEST
 
 
+class KeyMissing(ServiceError):
+    """The request needs an API key."""
+
+    status = HTTPStatus.UNAUTHORIZED
+
+
+class ScopeMissing(ServiceError):
+    """The API key does not allow this."""
+
+    status = HTTPStatus.FORBIDDEN
+
+
+class CrossSite(ServiceError):
+    """The request comes from a page of another site."""
+
+    status = HTTPStatus.FORBIDDEN
+
+
 class MisdirectedRequest(ServiceError):
     """The service does not answer to this host name."""
 

@@ -80,6 +80,7 @@ def queue(session: Session, job: Job, *, waits: bool = False) -> list[int]:
     One that waits for the job that it continues calls for none.
     """
     settings, job.status, job.chains = job.settings, "queued", n_chains(job.settings)
+    job.owner = session.scalars(select(Corpus.owner).where(Corpus.id == job.corpus_id)).one()
     session.add(job)
     session.flush()
     lease_until = None if waits else now() + CALL_SECONDS

@@ -16,7 +16,7 @@ from app.core import lifecycle
 from app.core.errors import ComparisonFinished, ComparisonNotFinished, ComparisonNotFound, JobFinished, JobNotFinished
 from app.core.runs import UNFINISHED, Run
 from app.core.splits import SPLIT, Split
-from app.core.tables import Comparison, Job, is_visible_comparison, is_visible_job
+from app.core.tables import Comparison, Corpus, Job, is_visible_comparison, is_visible_job
 
 SEEDS = 2**63  # those of jobs are below
 
@@ -52,7 +52,8 @@ class Submitted(NamedTuple):
 def submit(session: Session, corpus_id: str, name: str | None, planned: Planned) -> Submitted:
     """Queue all jobs of a comparison over the corpus as it is now, split by split. Raises CorpusNotFound."""
     version = lifecycle.lock_corpus(session, corpus_id)
-    comparison = Comparison(id=str(uuid.uuid4()), corpus_id=corpus_id, corpus_version=version, name=name)
+    owner = session.scalars(select(Corpus.owner).where(Corpus.id == corpus_id)).one()
+    comparison = Comparison(id=str(uuid.uuid4()), corpus_id=corpus_id, corpus_version=version, name=name, owner=owner)
     jobs: list[list[Job]] = [[] for _ in planned.methods]
     unit_ids: list[int] = []
     for number in range(planned.splits):

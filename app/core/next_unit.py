@@ -73,8 +73,8 @@ def next_unit(session: Session, turn_of: str | None = None, embedding_model: str
     keeps_turn = next((job.owner for job in found if job.job_id == turn_of), None)
 
     def turn(job: Waiting) -> tuple[float | str, ...]:
-        never = job.turned_to is None
-        of_owner = (at_work.by_owner[job.owner], job.owner != keeps_turn, -inf if never else job.turned_to, job.owner)
+        turned_to = -inf if job.turned_to is None else job.turned_to
+        of_owner = (at_work.by_owner[job.owner], job.owner != keeps_turn, turned_to, job.owner)
         return (*of_owner, at_work.by_job[job.job_id], job.job_id != turn_of, job.waits_since, job.job_id)
 
     unit = select(Unit.id, Unit.job_id, Unit.side).join(Job, Job.id == Unit.job_id)

@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import Self
+from typing import Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
@@ -32,6 +32,7 @@ class Settings(BaseSettings):
 
     host: str = "127.0.0.1"
     port: int = Field(default=8000, ge=1, le=65535)
+    api_keys: Literal["auto", "required", "off"] = "auto"  # whether requests need one; auto: once any was made
     trusted_hosts: str = Field(default="", pattern=HOSTS)  # besides localhost and the host above; `app.http.hosts`
     root_path: str = Field(default="", pattern=r"^(/[\w.~-]+)*$")  # of the service behind a proxy, such as /newfound
     forwarded_allow_ips: str = Field(default="", pattern=ADDRESSES)  # proxies whose X-Forwarded-* headers are trusted

@@ -275,7 +275,7 @@ class Job(Base):
     __tablename__ = "jobs"
 
     id: Mapped[str] = mapped_column(String(36), primary_key=True)
-    corpus_id: Mapped[str] = parent("corpora.id", index=True)
+    corpus_id: Mapped[str] = parent("corpora.id")
     corpus_version: Mapped[int]
     settings: Mapped[dict[str, Any]]  # as JobIn.settings() has them
     status: Mapped[str] = mapped_column(String(20))  # queued running paused succeeded failed cancelled
@@ -299,16 +299,16 @@ class Job(Base):
     comparison_id: Mapped[str | None] = mapped_column(String(36), index=True)  # that it is one cell of
     deleted_at: Mapped[float | None]  # since then nobody sees it, while its rows are taken out a few at a time
     owner: Mapped[str] = owned()  # that of its corpus
-    waits_since: Mapped[float] = mapped_column(
-        default=now(), server_default="0"
-    )  # for its turn: claimed_at, or created
+    # Since when it waits for its turn: when a worker last turned to it, or else when it was made.
+    waits_since: Mapped[float] = mapped_column(default=now(), server_default="0")
     chains: Mapped[int] = mapped_column(default=0, server_default="0")  # units of that kind
     n_tokens: Mapped[int] = mapped_column(BigInteger, default=0, server_default="0")  # of its corpus, by the forecast
 
     __table_args__ = (
-        Index(None, "created_at", "id"),
-        Index(None, "owner", "created_at", "id"),
-        Index(None, "status", "created_at", "id"),
+        # With the status at their end: those that have another one are passed over without a look at their rows.
+        Index(None, "created_at", "id", "status"),
+        Index(None, "owner", "created_at", "id", "status"),
+        Index(None, "corpus_id", "created_at", "id", "status"),
         Index(None, "owner", "claimed_at"),
         # What is asked of the queue, however many jobs have ended: turns by owner, and what each has live.
         Index(
@@ -405,7 +405,7 @@ class Unit(Base):
 
     __table_args__ = (
         UniqueConstraint("job_id", "kind", "chain"),
-        # Without the units that wait or are done, which are most: SQLite would read all of these to find those of a job.
+        # Without the many that wait or are done: SQLite would read all of these to find those of a job.
         Index("ix_units_at_hand", "status", "lease_until", sqlite_where=IS_AT_HAND, postgresql_where=IS_AT_HAND),
     )
 

@@ -8,8 +8,10 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Header, Path, Request, Response
 from pydantic import BaseModel
+from sqlalchemy import select
 from sqlalchemy.orm import Session, sessionmaker
 
+from app.access.callers import Caller
 from app.core.db import Database
 from app.core.errors import (
     PROBLEM,
@@ -24,11 +26,14 @@ from app.core.errors import (
 )
 from app.core.idempotency import Answer, Once
 from app.core.settings import Settings
+from app.core.tables import Comparison, Corpus, FrozenModel, Job
 from app.frozen.models import OpenModels
+from app.http.access import caller_of
 from app.schemas.common import COMPARISON_ID, CORPUS_ID, JOB_ID, MODEL_ID
 from app.uploads.corpus_counts import KnownCounts
 from app.uploads.removal import Removal
 
+Owned = Corpus | Job | Comparison | FrozenModel
 ID_PATTERN = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
 
 MAX_BODY_BYTES = 2**20  # of a JSON request
@@ -59,45 +64,62 @@ def settings(request: Request) -> Settings:
 Sessions = Annotated[sessionmaker[Session], Depends(sessions)]
 Readers = Annotated[sessionmaker[Session], Depends(readers)]
 ServiceSettings = Annotated[Settings, Depends(settings)]
+OnBehalfOf = Annotated[Caller, Depends(caller_of)]
 
 
-def check_corpus_id(corpus_id: str) -> None:
-    """Raise CorpusNotFound for what has not the shape of an id."""
-    if not re.fullmatch(ID_PATTERN, corpus_id):
-        raise CorpusNotFound("this is not the id of a corpus")
+def check_id(request: Request, table: type[Owned], id_: str, not_found: type[ServiceError], name: str) -> None:
+    """Raise `not_found` for what has not the shape of an id, and for what is not there for the caller.
+
+    What belongs to another owner is refused in the words, and after the work, with which what nobody has is.
+    """
+    if not re.fullmatch(ID_PATTERN, id_):
+        raise not_found(f"this is not the id of a {name}")
+    caller = caller_of(request)
+    if caller.sees_all:  # whoever looks for it finds out whether it is there
+        return
+    with readers(request).begin() as session:
+        owner = session.scalar(select(table.owner).where(table.id == id_))
+    if owner != caller.owner:
+        raise not_found(f"there is no {name} {id_}")
 
 
-def corpus_id(corpus_id: Annotated[str, Path(description="Id of the corpus.", examples=[CORPUS_ID])]) -> str:
-    """The corpus id of the path, if it has the shape of one: no other reaches the database."""
-    check_corpus_id(corpus_id)
+def check_corpus_id(request: Request, corpus_id: str) -> None:
+    """Raise CorpusNotFound for what is not the id of a corpus of the caller."""
+    check_id(request, Corpus, corpus_id, CorpusNotFound, "corpus")
+
+
+def corpus_id(
+    request: Request, corpus_id: Annotated[str, Path(description="Id of the corpus.", examples=[CORPUS_ID])]
+) -> str:  # fmt: skip
+    """The corpus id of the path. Raises CorpusNotFound."""
+    check_corpus_id(request, corpus_id)
     return corpus_id
 
 
-def check_job_id(job_id: str) -> None:
-    """Raise JobNotFound for what has not the shape of an id."""
-    if not re.fullmatch(ID_PATTERN, job_id):
-        raise JobNotFound("this is not the id of a job")
+def check_job_id(request: Request, job_id: str) -> None:
+    """Raise JobNotFound for what is not the id of a job of the caller."""
+    check_id(request, Job, job_id, JobNotFound, "job")
 
 
-def job_id(job_id: Annotated[str, Path(description="Id of the job.", examples=[JOB_ID])]) -> str:
-    """The job id of the path, if it has the shape of one: no other reaches the database."""
-    check_job_id(job_id)
+def job_id(request: Request, job_id: Annotated[str, Path(description="Id of the job.", examples=[JOB_ID])]) -> str:
+    """The job id of the path. Raises JobNotFound."""
+    check_job_id(request, job_id)
     return job_id
 
 
 def comparison_id(
-    comparison_id: Annotated[str, Path(description="Id of the comparison.", examples=[COMPARISON_ID])],
-) -> str:
-    """The comparison id of the path, if it has the shape of one: no other reaches the database."""
-    if not re.fullmatch(ID_PATTERN, comparison_id):
-        raise ComparisonNotFound("this is not the id of a comparison")
+    request: Request, comparison_id: Annotated[str, Path(description="Id of the comparison.", examples=[COMPARISON_ID])]
+) -> str:  # fmt: skip
+    """The comparison id of the path. Raises ComparisonNotFound."""
+    check_id(request, Comparison, comparison_id, ComparisonNotFound, "comparison")
     return comparison_id
 
 
-def model_id(model_id: Annotated[str, Path(description="Id of the model.", examples=[MODEL_ID])]) -> str:
-    """The model id of the path, if it has the shape of one: no other reaches the database."""
-    if not re.fullmatch(ID_PATTERN, model_id):
-        raise ModelNotFound("this is not the id of a model")
+def model_id(
+    request: Request, model_id: Annotated[str, Path(description="Id of the model.", examples=[MODEL_ID])]
+) -> str:  # fmt: skip
+    """The model id of the path. Raises ModelNotFound."""
+    check_id(request, FrozenModel, model_id, ModelNotFound, "model")
     return model_id
 
 
@@ -121,7 +143,7 @@ IdempotencyKey = Annotated[
 
 def keyed(request: Request, idempotency_key: IdempotencyKey = None) -> Once:
     """The request under its key; of its body nothing is known yet."""
-    return Once(f"{request.method} {request.url.path}", idempotency_key)
+    return Once(f"{caller_of(request).owner} {request.method} {request.url.path}", idempotency_key)
 
 
 async def once(request: Request, idempotency_key: IdempotencyKey = None) -> Once:

@@ -49,7 +49,7 @@ def operations(routes: Sequence[BaseRoute]) -> list[Operation]:
                 path=route.path_regex,
                 methods=frozenset(methods | ({"HEAD"} if "GET" in methods else set())),
                 query=None if is_page else dict(query_parameters(route.dependant)),
-                takes_json=getattr(route, "body_field", None) is not None,
+                takes_json=not is_page and getattr(route, "body_field", None) is not None,
                 max_body_bytes=getattr(route, "max_body_size", None),
             )
         )

@@ -11,13 +11,24 @@ from fastapi.openapi.utils import get_openapi
 from fastapi_offline import FastAPIOffline
 from starlette.routing import BaseRoute
 
+from app.access.callers import KnownKeys
 from app.broker import queue
 from app.core.db import connect
 from app.core.disk import shortage
-from app.core.errors import BadRequest, MalformedRequest, MisdirectedRequest, StorageFull, UnsupportedBody
+from app.core.errors import (
+    BadRequest,
+    CrossSite,
+    KeyMissing,
+    MalformedRequest,
+    MisdirectedRequest,
+    ScopeMissing,
+    StorageFull,
+    UnsupportedBody,
+)
 from app.core.schema import check_schema
 from app.core.settings import Settings
 from app.frozen.models import OpenModels
+from app.http.access import SCHEMES, Access
 from app.http.dependencies import problems
 from app.http.front_door import FrontDoor
 from app.http.problems import render_errors
@@ -71,6 +82,7 @@ is silent, 431 for a head of more than 64 KiB, 503 when there are too many conne
 
 # What any operation may answer.
 ANYWHERE = problems(BadRequest, MisdirectedRequest, MalformedRequest, StorageFull)
+WITH_KEYS = problems(KeyMissing, ScopeMissing, CrossSite)
 JSON_BODY = problems(UnsupportedBody)
 
 # Of these, JSON Schema says that they are numbers, and the framework that they are floats, 1000.0 for 1000.
@@ -114,6 +126,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.remembered_groups = RememberedGroups()
     app.state.open_models = OpenModels(settings.max_open_models_bytes)
     app.router.routes.extend(routes())
+    app.add_middleware(Access, keys=KnownKeys(database, settings.api_keys), settings=settings)
     app.add_middleware(FrontDoor, routes=app.routes, settings=settings)
     render_errors(app)
     app.openapi = document  # type: ignore[method-assign]
@@ -129,8 +142,9 @@ def routes() -> list[BaseRoute]:
     whole = APIRouter()
     of_models = (new_documents, models, method_comparisons)
     of_corpora = (corpora, uploads, documents, vectors, descriptions, preview)
-    for part in (*of_corpora, jobs, side_runs, *of_answers, *of_one, *of_review, *of_models, health):
-        whole.include_router(part.router, responses=ANYWHERE)
+    for part in (*of_corpora, jobs, side_runs, *of_answers, *of_one, *of_review, *of_models):
+        whole.include_router(part.router, responses={**ANYWHERE, **WITH_KEYS})
+    whole.include_router(health.router, responses=ANYWHERE)
     whole.include_router(page.router)
     return whole.routes
 
@@ -144,6 +158,7 @@ def document() -> dict[str, Any]:
     found = get_openapi(title=TITLE, version=version("newfound"), description=DESCRIPTION, routes=routes())
     forget_validation_errors(found)
     describe_json_bodies(found)
+    describe_keys(found)
     write_integers(found)
     schema = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
     found["components"]["schemas"] |= {**schema.pop("$defs"), "Problem": schema}
@@ -169,6 +184,15 @@ def describe_json_bodies(document: dict[str, Any]) -> None:
         for operation in methods.values():
             if "application/json" in operation.get("requestBody", {"content": {}})["content"]:
                 operation["responses"] = dict(sorted({**operation["responses"], **described(JSON_BODY)}.items()))
+
+
+def describe_keys(document: dict[str, Any]) -> None:
+    """Say which operations may ask for an API key: those that can refuse one, in either way; or in none, without."""
+    document["components"]["securitySchemes"] = SCHEMES
+    for methods in document["paths"].values():
+        for operation in methods.values():
+            if str(int(KeyMissing.status)) in operation["responses"]:
+                operation["security"] = [*({name: []} for name in SCHEMES), {}]
 
 
 def described(responses: dict[int | str, dict[str, Any]]) -> dict[str, Any]:

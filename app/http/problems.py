@@ -37,6 +37,7 @@ logger = logging.getLogger(__name__)
 AWAY = (OperationalError, InterfaceError)
 
 RETRY_SECONDS = "5"
+HOW_TO_SIGN_IN = 'Bearer realm="Newfound"'
 
 
 class ProblemResponse(JSONResponse):
@@ -76,6 +77,8 @@ def refusal(request: Request, error: ServiceError) -> ProblemResponse:
     response = ProblemResponse(problem_of(error, request.url.path), error.status)
     if error.status in (HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.TOO_MANY_REQUESTS):
         response.headers["Retry-After"] = RETRY_SECONDS
+    if error.status == HTTPStatus.UNAUTHORIZED:
+        response.headers["WWW-Authenticate"] = HOW_TO_SIGN_IN
     return response
 
 

@@ -11,6 +11,8 @@ from fastapi import Depends, Request
 from starlette.datastructures import Headers
 from starlette.types import Message, Receive, Scope
 
+INNER = "newfound.inner"  # the extension by which a request says that the page asks, within the process
+KEY_COOKIE = "newfound_key"  # in which a browser keeps the key of whoever signed in
 Params = Mapping[str, Any]
 
 # What a request of the page passes on: whom it is for, and who asks.
@@ -50,8 +52,9 @@ class Answered(NamedTuple):
 class Api:
     """The API for one request of the page, on behalf of whoever sent it."""
 
-    def __init__(self, request: Request) -> None:
-        self.request = request
+    def __init__(self, request: Request, key: str | None = None) -> None:
+        """`key` is an API key that is tried, in place of what the request presents."""
+        self.request, self.key = request, key
 
     async def get(self, path: str, params: Params | None = None) -> Any:
         """The JSON at a path. Raises Refused."""
@@ -112,6 +115,9 @@ class Api:
         """The request as a server would hand it on."""
         outer = self.request.scope
         headers = [(name, value) for name, value in outer["headers"] if name in PASSED_ON]
+        if self.key is not None:
+            headers = [(name, value) for name, value in headers if name not in (b"authorization", b"cookie")]
+            headers.append((b"authorization", f"Bearer {self.key}".encode()))
         headers.append((b"accept", b"application/json"))
         return {
             "type": "http",
@@ -127,6 +133,7 @@ class Api:
             "client": outer.get("client"),
             "server": outer.get("server"),
             "state": outer.get("state", {}),
+            "extensions": {INNER: {}},
         }
 
 

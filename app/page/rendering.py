@@ -3,6 +3,7 @@
 from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
 from functools import cache
+from http import HTTPStatus
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
@@ -11,7 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.responses import HTMLResponse
 
 from app.core.errors import ServiceError, title_of
-from app.page.api import Refused
+from app.page.api import KEY_COOKIE, Refused
 from app.page.assets import DIGEST
 
 # No inline script or style, nothing from elsewhere, and no page of another host around this one.
@@ -53,9 +54,18 @@ def page(request: Request, template: str, status: int = 200, **values: Any) -> H
     """A template as an answer; `base` is where the service is below its host."""
     base = request.app.state.settings.root_path
     rendered = templates().get_template(template).render(
-        **values, base=base, assets=f"{base}/static/{DIGEST}", path=request.url.path.removeprefix(base)
+        **values,
+        base=base,
+        assets=f"{base}/static/{DIGEST}",
+        path=request.url.path.removeprefix(base),
+        is_signed_in=KEY_COOKIE in request.cookies,
     )  # fmt: skip
     return HTMLResponse(rendered, status, HEADERS)
+
+
+def sign_in(request: Request, status: int, back_to: str, reason: str = "") -> HTMLResponse:
+    """The form for an API key; `back_to` is the address, below that of the service, to go on to."""
+    return page(request, "sign_in.html", status, back_to=back_to, reason=reason)
 
 
 class PageRoute(APIRoute):
@@ -69,12 +79,27 @@ class PageRoute(APIRoute):
             try:
                 return await handle(request)
             except Refused as refused:
+                if refused.code == HTTPStatus.UNAUTHORIZED:
+                    return sign_in(request, refused.code, here(request), reason_of(request, refused))
                 told = refused.problem
                 return page(request, "refused.html", refused.code, title=told.get("title", ""), detail=str(refused))
             except ServiceError as error:
                 return page(request, "refused.html", error.status, title=title_of(type(error)), detail=error.detail)
 
         return answered
+
+
+def here(request: Request) -> str:
+    """The address of a view that was asked for, to go back to it; home after anything else."""
+    if request.method != "GET":
+        return "/"
+    path = request.url.path.removeprefix(request.app.state.settings.root_path)
+    return f"{path}?{request.url.query}" if request.url.query else path
+
+
+def reason_of(request: Request, refused: Refused) -> str:
+    """Why nobody is let in, for whoever presented a key."""
+    return str(refused) if KEY_COOKIE in request.cookies else ""
 
 
 def page_router() -> APIRouter:

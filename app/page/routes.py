@@ -17,6 +17,7 @@ from app.page.views import (
     result,
     review,
     scores,
+    sign_in,
     tree,
 )
 
@@ -24,5 +25,5 @@ router = APIRouter(include_in_schema=False)
 router.add_api_route("/static/{digest}/{name:path}", asset)
 router.add_api_route("/sample/{name}", sample)
 of_answers = (result, category, tree, category_map, over_time, scores, documents, document, review)
-for view in (home, corpora, job_form, chains, comparisons, *of_answers):
+for view in (home, sign_in, corpora, job_form, chains, comparisons, *of_answers):
     router.include_router(view.router)

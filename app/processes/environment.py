@@ -13,8 +13,8 @@ from sqlalchemy.exc import ArgumentError
 
 from app.core.settings import PREFIX, Settings
 
-# Variables with our prefix that are no settings: docker-compose.yml reads them.
-OTHERS = {f"{PREFIX}ADDRESS"}
+# Variables with our prefix that are no settings: docker-compose.yml reads the one, clients the other.
+OTHERS = {f"{PREFIX}ADDRESS", f"{PREFIX}KEY"}
 SECRET = re.compile("pass|secret|token", re.IGNORECASE)  # in the name of a URL's parameter
 MASK = "hidden"
 

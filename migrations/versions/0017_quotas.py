@@ -14,10 +14,8 @@ COUNTS = {
     "corpora": (("stored_documents", sa.BigInteger()), ("stored_bytes", sa.BigInteger())),
     "jobs": (("waits_since", sa.Double()), ("chains", sa.Integer()), ("n_tokens", sa.BigInteger())),
 }
-IS_LIVE = sa.text("status IN ('queued', 'running')")
-LIVE = {"sqlite_where": IS_LIVE, "postgresql_where": IS_LIVE}
-IS_AT_HAND = sa.text("status IN ('ready', 'running')")
-AT_HAND = {"sqlite_where": IS_AT_HAND, "postgresql_where": IS_AT_HAND}
+LISTS = (["created_at", "id"], ["owner", "created_at", "id"], ["corpus_id", "created_at", "id"])  # orders of jobs
+LIVE = ("queued", "running")
 BYTES = {"sqlite": "length(CAST({} AS BLOB))", "postgresql": "octet_length({}::text)"}
 
 
@@ -27,12 +25,20 @@ def upgrade() -> None:
         for name, kind in columns:
             op.add_column(table, sa.Column(name, kind, server_default="0", nullable=False))
     count()
+    for before, after in ((LISTS[0], LISTS[0]), (LISTS[1], LISTS[1]), (LISTS[2][:1], LISTS[2])):
+        op.drop_index(op.f(f"ix_jobs_{'_'.join(before)}"), "jobs")
+        op.create_index(op.f(f"ix_jobs_{'_'.join(after)}_status"), "jobs", [*after, "status"])
     op.create_index(op.f("ix_jobs_owner_claimed_at"), "jobs", ["owner", "claimed_at"])
-    op.create_index(op.f("ix_jobs_status_created_at_id"), "jobs", ["status", "created_at", "id"])
-    op.create_index("ix_jobs_live", "jobs", ["owner", "waits_since", "id", "status", "chains", "n_tokens"], **LIVE)
-    op.create_index("ix_side_runs_live", "side_runs", ["job_id"], **LIVE)
+    make_partial("ix_jobs_live", "jobs", ["owner", "waits_since", "id", "status", "chains", "n_tokens"], LIVE)
+    make_partial("ix_side_runs_live", "side_runs", ["job_id"], LIVE)
     op.drop_index(op.f("ix_units_status_lease_until"), "units")
-    op.create_index("ix_units_at_hand", "units", ["status", "lease_until"], **AT_HAND)
+    make_partial("ix_units_at_hand", "units", ["status", "lease_until"], ("ready", "running"))
+
+
+def make_partial(name: str, table: str, columns: list[str], statuses: tuple[str, str]) -> None:
+    """Make an index of the rows with one of two statuses."""
+    condition = sa.text(f"status IN {statuses}")
+    op.create_index(name, table, columns, sqlite_where=condition, postgresql_where=condition)
 
 
 def count() -> None:
@@ -65,8 +71,10 @@ def downgrade() -> None:
     op.create_index(op.f("ix_units_status_lease_until"), "units", ["status", "lease_until"])
     op.drop_index("ix_side_runs_live", "side_runs")
     op.drop_index("ix_jobs_live", "jobs")
-    op.drop_index(op.f("ix_jobs_status_created_at_id"), "jobs")
     op.drop_index(op.f("ix_jobs_owner_claimed_at"), "jobs")
+    for before, after in ((LISTS[0], LISTS[0]), (LISTS[1], LISTS[1]), (LISTS[2][:1], LISTS[2])):
+        op.drop_index(op.f(f"ix_jobs_{'_'.join(after)}_status"), "jobs")
+        op.create_index(op.f(f"ix_jobs_{'_'.join(before)}"), "jobs", before)
     for table, columns in reversed(COUNTS.items()):
         for name, _ in reversed(columns):
             op.drop_column(table, name)

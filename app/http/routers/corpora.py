@@ -22,6 +22,7 @@ from app.http.dependencies import (
     MAX_BODY_BYTES,
     CorpusId,
     Keyed,
+    OnBehalfOf,
     Readers,
     ServiceSettings,
     Sessions,
@@ -50,12 +51,14 @@ router = APIRouter(prefix="/v1/corpora", tags=["corpora"])
     responses=problems(BodyTooLarge, MalformedRequest, IdempotencyKeyReused, ResourceDeleted),
     max_body_size=MAX_BODY_BYTES,
 )
-def create_corpus(body: CorpusIn, once: Keyed, sessions: Sessions, settings: ServiceSettings) -> Response:
+def create_corpus(
+    body: CorpusIn, once: Keyed, sessions: Sessions, settings: ServiceSettings, caller: OnBehalfOf
+) -> Response:
     """Create an empty corpus; fill it by uploading documents."""
     with sessions.begin() as session:
         kept = once.begin(session)
         if kept is None:
-            corpus = Corpus(id=str(uuid.uuid4()), name=body.name)
+            corpus = Corpus(id=str(uuid.uuid4()), name=body.name, owner=caller.owner)
             session.add(corpus)
             session.flush()
             told = CorpusOut.model_validate(corpus)
@@ -70,10 +73,12 @@ def create_corpus(body: CorpusIn, once: Keyed, sessions: Sessions, settings: Ser
     summary="List the corpora",
     responses=problems(MalformedRequest),
 )
-def list_corpora(request: Request, readers: Readers, cursor: Cursor = None, limit: Limit = PAGE) -> CorpusPage:
+def list_corpora(
+    request: Request, readers: Readers, caller: OnBehalfOf, cursor: Cursor = None, limit: Limit = PAGE
+) -> CorpusPage:
     """List the corpora with their counts, newest first."""
     after = from_cursor(cursor, NewestFirst)
-    query = select(Corpus).where(Corpus.deleted_at.is_(None))
+    query = select(Corpus).where(Corpus.deleted_at.is_(None), caller.owns(Corpus.owner))
     query = query.order_by(Corpus.created_at.desc(), Corpus.id.desc()).limit(limit + 1)
     if after is not None:
         query = query.where(tuple_(Corpus.created_at, Corpus.id) < after)

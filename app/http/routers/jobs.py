@@ -48,6 +48,7 @@ from app.http.dependencies import (
     MAX_BODY_BYTES,
     JobId,
     Keyed,
+    OnBehalfOf,
     Readers,
     ServiceSettings,
     Sessions,
@@ -115,7 +116,7 @@ async def submit_job(
     ] = False,
 ) -> Response:
     """Queue a job that gives each unlabeled document of a corpus a category, known or new."""
-    check_corpus_id(body.corpus_id)
+    await run_in_threadpool(check_corpus_id, request, body.corpus_id)
     kept = None if validate_only else await run_in_threadpool(find_answer, once, readers)
     if kept is None:
         # Its turn is waited for without a thread: however many jobs come at once, others are answered.
@@ -198,6 +199,7 @@ def checks() -> CapacityLimiter:
 )
 def list_jobs(
     readers: Readers,
+    caller: OnBehalfOf,
     settings: ServiceSettings,
     status: Annotated[Status | None, Query(description="Only jobs with this status.")] = None,
     corpus_id: Annotated[
@@ -223,7 +225,7 @@ def list_jobs(
 ) -> JobPage:
     """List the jobs in short form, newest first; the address of each has its full settings and its chains."""
     after = from_cursor(cursor, NewestFirst)
-    query = summary_query().where(is_visible_job(), *fact_conditions(name, tag))
+    query = summary_query().where(is_visible_job(), caller.owns(Job.owner), *fact_conditions(name, tag))
     query = query.order_by(Job.created_at.desc(), Job.id.desc()).limit(limit + 1)
     if status is not None:
         query = query.where(Job.status == status)

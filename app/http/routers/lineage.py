@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Path, Query, Response
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from sqlalchemy import ColumnElement, select, tuple_
 from sqlalchemy.orm import Session
 
@@ -20,7 +20,7 @@ from app.core.errors import (
 )
 from app.core.tables import Category, Decision, Job, is_visible_job
 from app.http.comparisons import compare
-from app.http.dependencies import JobId, Readers, check_corpus_id, check_job_id, problems
+from app.http.dependencies import JobId, OnBehalfOf, Readers, check_corpus_id, check_job_id, problems
 from app.http.long_answers import written
 from app.http.pages import PAGE, Cursor, Limit, NewestFirst, from_cursor, page
 from app.http.routers.results import find_concluded_job
@@ -54,6 +54,7 @@ CategoryId = Annotated[str, Depends(category_id)]
 )
 def get_comparison(
     job_id: JobId,
+    request: Request,
     readers: Readers,
     compared_with: Annotated[
         str,
@@ -65,7 +66,7 @@ def get_comparison(
 ) -> Response:
     """Read what became of the categories of another job: kept, grown, split, merged, new or gone, by the documents that
     both jobs have. Documents with a label count in the category that it names."""
-    check_job_id(compared_with)
+    check_job_id(request, compared_with)
     with readers.begin() as session:
         now, before = find_concluded_job(session, job_id), find_concluded_job(session, compared_with)
         if now.corpus_id != before.corpus_id:
@@ -85,7 +86,9 @@ def get_comparison(
 )
 def get_lineage(
     category_id: CategoryId,
+    request: Request,
     readers: Readers,
+    caller: OnBehalfOf,
     corpus_id: Annotated[str | None, Query(description="Only jobs over this corpus.", examples=[CORPUS_ID])] = None,
     cursor: Cursor = None,
     limit: Limit = PAGE,
@@ -95,9 +98,9 @@ def get_lineage(
     The id of a known category follows from its name, so it is the same in every corpus.
     """
     if corpus_id is not None:
-        check_corpus_id(corpus_id)
+        check_corpus_id(request, corpus_id)
     last = from_cursor(cursor, NewestFirst)
-    conditions = has_category(category_id, corpus_id)
+    conditions = [*has_category(category_id, corpus_id), caller.owns(Job.owner)]
     query = select(Job, Category).join(Category, Category.job_id == Job.id).where(*conditions)
     query = query.order_by(Job.created_at, Job.id).limit(limit + 1)
     if last is not None:

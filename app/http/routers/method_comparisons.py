@@ -37,6 +37,7 @@ from app.http.dependencies import (
     MAX_BODY_BYTES,
     ComparisonId,
     Keyed,
+    OnBehalfOf,
     Readers,
     ServiceSettings,
     Sessions,
@@ -109,7 +110,7 @@ async def compare_methods(
     A split shows methods a share of the labels of the known categories, and hides all others. Each method categorizes
     what is left, and is scored by the labels that were hidden: the table has means and standard errors over the splits.
     """
-    check_corpus_id(body.corpus_id)
+    await run_in_threadpool(check_corpus_id, request, body.corpus_id)
     kept = await run_in_threadpool(find_answer, once, readers)
     while kept is None:
         planned, version = await to_thread.run_sync(planned_now, body, readers, settings, limiter=checks())
@@ -170,11 +171,11 @@ def name_jobs(session: Session, made: Submitted, planned: Planned) -> None:
     responses=problems(MalformedRequest),
 )
 def list_comparisons(
-    readers: Readers, settings: ServiceSettings, cursor: Cursor = None, limit: Limit = PAGE
+    readers: Readers, settings: ServiceSettings, caller: OnBehalfOf, cursor: Cursor = None, limit: Limit = PAGE
 ) -> MethodComparisonPage:
     """List the comparisons of methods in short form, newest first; the address of each has its table."""
     after = from_cursor(cursor, NewestFirst)
-    query = select(Comparison).where(is_visible_comparison())
+    query = select(Comparison).where(is_visible_comparison(), caller.owns(Comparison.owner))
     query = query.order_by(Comparison.created_at.desc(), Comparison.id.desc()).limit(limit + 1)
     if after is not None:
         query = query.where(tuple_(Comparison.created_at, Comparison.id) < after)

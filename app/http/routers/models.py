@@ -25,7 +25,7 @@ from app.core.errors import (
 )
 from app.core.tables import MAX_NAME, MODEL_PIECE_BYTES, FrozenModel, ModelPart
 from app.frozen.models import find_model, is_visible_model, model_of_job, opened
-from app.http.dependencies import JobId, ModelId, Readers, ServiceSettings, Sessions, address, problems
+from app.http.dependencies import JobId, ModelId, OnBehalfOf, Readers, ServiceSettings, Sessions, address, problems
 from app.http.files import file_body, received
 from app.http.pages import PAGE, Cursor, Limit, NewestFirst, from_cursor, page
 from app.http.routers.results import find_concluded_job
@@ -111,18 +111,23 @@ async def import_model(
     request: Request,
     sessions: Sessions,
     settings: ServiceSettings,
+    caller: OnBehalfOf,
     name: Annotated[
         str | None, Query(min_length=1, max_length=MAX_NAME, pattern="^[^\\x00]*$", description="For people.")
     ] = None,
 ) -> Response:
     """Import a model from its file, which is checked as a whole: nothing in it is run."""
     async with received(request, settings) as spooled:
-        told = await intake.patiently(partial(store_file, sessions, spooled, name, settings.max_model_bytes))
+        told = await intake.patiently(
+            partial(store_file, sessions, spooled, name, caller.owner, settings.max_model_bytes)
+        )
     headers = {"Location": address(settings, f"/v1/models/{told.id}")}
     return Response(told.model_dump_json(), HTTPStatus.CREATED, headers, media_type="application/json")
 
 
-def store_file(sessions: sessionmaker[Session], spooled: Spooled, name: str | None, max_bytes: int) -> ModelOut:
+def store_file(
+    sessions: sessionmaker[Session], spooled: Spooled, name: str | None, owner: str, max_bytes: int
+) -> ModelOut:  # fmt: skip
     """Store an imported model. Raises UnusableModel, UploadTooLarge."""
     spooled.file.seek(0)
     data = spooled.file.read(max_bytes + 1)
@@ -134,7 +139,7 @@ def store_file(sessions: sessionmaker[Session], spooled: Spooled, name: str | No
         raise UnusableModel(f"the file is not a model that can be used: {error}") from error
     facts = {"job": categorizer.job, "categories": [each._asdict() for each in categorizer.categories]}
     digest = hashlib.sha256(data).hexdigest()
-    made = FrozenModel(id=str(uuid.uuid4()), name=name, n_bytes=len(data), digest=digest, facts=facts)
+    made = FrozenModel(id=str(uuid.uuid4()), name=name, n_bytes=len(data), digest=digest, facts=facts, owner=owner)
     with sessions.begin() as session:
         session.add(made)
         session.flush()
@@ -152,13 +157,15 @@ def store_file(sessions: sessionmaker[Session], spooled: Spooled, name: str | No
 )
 def list_models(
     readers: Readers,
+    caller: OnBehalfOf,
     imported: Annotated[bool | None, Query(description="Only imported models, or only those of jobs here.")] = None,
     cursor: Cursor = None,
     limit: Limit = PAGE,
 ) -> ModelPage:
     """List the models, of jobs and imported, newest first."""
     after = from_cursor(cursor, NewestFirst)
-    query = select(FrozenModel).where(FrozenModel.digest.is_not(None), is_visible_model())
+    is_mine = caller.owns(FrozenModel.owner)
+    query = select(FrozenModel).where(FrozenModel.digest.is_not(None), is_visible_model(), is_mine)
     query = query.order_by(FrozenModel.created_at.desc(), FrozenModel.id.desc()).limit(limit + 1)
     if imported is not None:
         query = query.where(FrozenModel.job_id.is_(None) if imported else FrozenModel.job_id.is_not(None))
