@@ -8,7 +8,7 @@ decides; the database's clock says whose time is up.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Update, and_, case, func, or_, select, update
+from sqlalchemy import ColumnElement, TextClause, Update, and_, case, func, or_, select, update
 from sqlalchemy.orm import Session, aliased
 
 from app.core.db import now
@@ -16,7 +16,7 @@ from app.core.ends import end_run
 from app.core.errors import LeaseLost
 from app.core.kinds import UNIT_KINDS, SideKind, UnitKind
 from app.core.runs import Run, change, goes_on, is_live, run_of
-from app.core.tables import Job, SideRun, Unit, is_at_hand
+from app.core.tables import IS_AT_HAND, Job, SideRun, Unit
 
 MAX_ATTEMPTS = 3  # claims without a save, after which a unit counts as poison
 WAITS = "waits: "  # begins the error of a unit whose leg waits for better times
@@ -235,12 +235,12 @@ def reap(session: Session) -> list[int]:
     return [unit.id for unit in freed if run_of(unit) not in poison] + call_again(session)
 
 
-def is_late(status: str) -> tuple[ColumnElement[bool], ...]:
+def is_late(status: str) -> tuple[ColumnElement[bool] | TextClause, ...]:
     """The conditions that the time of a unit with this status is up."""
-    return is_at_hand(), Unit.status == status, Unit.lease_until < now()
+    return IS_AT_HAND, Unit.status == status, Unit.lease_until < now()
 
 
-def freeing(*which: ColumnElement[bool]) -> Update:
+def freeing(*which: ColumnElement[bool] | TextClause) -> Update:
     """An UPDATE that makes units ready for whoever comes."""
     return update(Unit).where(*which).values(status="ready", token=None, lease_until=now() + CALL_SECONDS)
 

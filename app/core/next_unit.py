@@ -16,7 +16,7 @@ from app.core.db import now
 from app.core.kinds import UnitKind
 from app.core.leases import is_free, is_unclaimed
 from app.core.runs import LIVE
-from app.core.tables import IS_LIVE, Job, SideRun, Unit, is_at_hand, named_in
+from app.core.tables import IS_AT_HAND, IS_LIVE, Job, SideRun, Unit, named_in
 
 EMBEDDING_MODEL = "embedding_model"  # in the settings of a job whose vectors are made
 
@@ -100,7 +100,7 @@ def others_wait(session: Session, job_id: str, embedding_model: str | None = Non
 
 def workers_at_work(session: Session) -> AtWork:
     """How many workers hold a unit, under a lease that has not run out."""
-    held = (is_at_hand(), Unit.status == "running", Unit.lease_until >= now())
+    held = (IS_AT_HAND, Unit.status == "running", Unit.lease_until >= now())
     query = select(Unit.job_id, Job.owner, func.count()).join(Job, Job.id == Unit.job_id).where(*held)
     found = AtWork(Counter(), Counter())
     for job_id, owner, n_workers in session.execute(query.group_by(Unit.job_id, Job.owner)):

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 from sqlalchemy import (
     JSON,
     BigInteger,
-    Boolean,
     ColumnElement,
     Double,
     ForeignKey,
@@ -21,7 +20,6 @@ from sqlalchemy import (
     UniqueConstraint,
     and_,
     false,
-    literal_column,
     select,
     text,
 )
@@ -104,7 +102,8 @@ IS_EMPTY = text("text = ''")  # of a document, in the letters that its index has
 IS_ERASED = text("erased")
 IS_DELETED = text("deleted_at IS NOT NULL")  # of a job
 IS_LIVE = text("status IN ('queued', 'running')")  # of a job or a side run, as `runs.LIVE`
-IS_AT_HAND = text("status IN ('ready', 'running')")  # of a unit
+AT_HAND = text("status IN ('ready', 'running')")
+IS_AT_HAND = text("units.status IN ('ready', 'running')")  # of a unit; in the words of its index, for SQLite's sake
 IS_DOUBTFUL = text("suggested IS NOT NULL")  # of an audit
 FOREVER = 2**31 - 1  # a version that no corpus comes to
 
@@ -406,13 +405,8 @@ class Unit(Base):
     __table_args__ = (
         UniqueConstraint("job_id", "kind", "chain"),
         # Without the many that wait or are done: SQLite would read all of these to find those of a job.
-        Index("ix_units_at_hand", "status", "lease_until", sqlite_where=IS_AT_HAND, postgresql_where=IS_AT_HAND),
+        Index("ix_units_at_hand", "status", "lease_until", sqlite_where=AT_HAND, postgresql_where=AT_HAND),
     )
-
-
-def is_at_hand() -> ColumnElement[bool]:
-    """The condition that a unit is ready or running, in the words of its index: SQLite compares nothing but words."""
-    return literal_column("units.status IN ('ready', 'running')", Boolean)
 
 
 class Draw(Base):

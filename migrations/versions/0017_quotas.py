@@ -1,6 +1,7 @@
 """What each corpus stores and each job has live, counted for quotas; and indices for long queues."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,7 +11,7 @@ down_revision: str | None = "0015"
 branch_labels: str | Sequence[str] | None = None
 depends_on: str | Sequence[str] | None = None
 
-COUNTS = {
+COUNTS: dict[str, tuple[tuple[str, sa.types.TypeEngine[Any]], ...]] = {
     "corpora": (("stored_documents", sa.BigInteger()), ("stored_bytes", sa.BigInteger())),
     "jobs": (("waits_since", sa.Double()), ("chains", sa.Integer()), ("n_tokens", sa.BigInteger())),
 }
