@@ -26,8 +26,10 @@ from starlette.testclient import TestClient
 from app.core import db, leases, schema
 from app.core.db import Database
 from app.core.next_unit import next_unit, others_wait
+from app.core.quotas import Live
 from app.core.settings import Settings
-from app.forecasts.limits import check_room
+from app.core.tables import LOCAL
+from app.forecasts.limits import check_room_for
 from app.http.main import create_app
 from benchmarks.many_rows import CORPUS, SETTINGS, add_rows, other_job
 from tests.faults.servers import DatabaseServer, PostgresServer, SqliteFile
@@ -75,6 +77,9 @@ def measure(kind: str, n_jobs: int, n_owners: int, n_rounds: int) -> list[str]:
                 data_folder=Path(folder),
                 database_url=server.url,
                 trusted_hosts="testserver",
+                owner_live_jobs=2 * n_jobs,
+                owner_live_chains=10 * n_jobs,
+                owner_tokens=10**9,
                 max_live_jobs=2 * n_jobs,
                 max_live_units=2 * n_jobs * len(UNITS),
             )
@@ -198,7 +203,7 @@ def reap(database: Database) -> None:
 def room(database: Database, settings: Settings) -> None:
     """Ask whether a job may be queued."""
     with database.readers.begin() as session:
-        check_room(session, settings, more_jobs=1, more_units=len(UNITS))
+        check_room_for(session, settings, LOCAL, Live(1, 5, 1_000), len(UNITS))
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ POLL_SECONDS = "1"  # when to ask again for a live job
 
 def accepted(session: Session, once: Once, job: Job, settings: Settings) -> Answer:
     """The answer to a request that has queued a job, or to the first one under its key. Raises TooManyJobs."""
-    check_room(session, settings)
+    check_room(session, settings, job)
     [told] = describe(session, [job], settings)
     made = answer(HTTPStatus.ACCEPTED, told, Location=told.links.self, Retry_After=POLL_SECONDS)
     return once.end(session, made)
@@ -42,7 +42,7 @@ def resume(run: Run, sessions: sessionmaker[Session], settings: Settings, respon
     """Queue a run again and wake workers. Raises what `lifecycle.resume` and `check_room` raise."""
     with sessions.begin() as session:
         job, unit_ids = lifecycle.resume(session, run)
-        check_room(session, settings)
+        check_room(session, settings, job)
         [told] = describe(session, [job], settings)
     queue.wake(sessions, unit_ids)
     return queued(told, response)

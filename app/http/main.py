@@ -23,6 +23,7 @@ from app.core.errors import (
     MisdirectedRequest,
     ScopeMissing,
     StorageFull,
+    TooManyRequests,
     UnsupportedBody,
 )
 from app.core.schema import check_schema
@@ -32,6 +33,7 @@ from app.http.access import SCHEMES, Access
 from app.http.dependencies import problems
 from app.http.front_door import FrontDoor
 from app.http.problems import render_errors
+from app.http.rates import FailedKeys, Rates
 from app.http.remembered_groups import RememberedGroups
 from app.http.routers import (
     answers,
@@ -82,7 +84,7 @@ is silent, 431 for a head of more than 64 KiB, 503 when there are too many conne
 
 # What any operation may answer.
 ANYWHERE = problems(BadRequest, MisdirectedRequest, MalformedRequest, StorageFull)
-WITH_KEYS = problems(KeyMissing, ScopeMissing, CrossSite)
+WITH_KEYS = problems(KeyMissing, ScopeMissing, CrossSite, TooManyRequests)
 JSON_BODY = problems(UnsupportedBody)
 
 # Of these, JSON Schema says that they are numbers, and the framework that they are floats, 1000.0 for 1000.
@@ -126,7 +128,9 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.remembered_groups = RememberedGroups()
     app.state.open_models = OpenModels(settings.max_open_models_bytes)
     app.router.routes.extend(routes())
+    app.add_middleware(Rates, settings=settings)
     app.add_middleware(Access, keys=KnownKeys(database, settings.api_keys), settings=settings)
+    app.add_middleware(FailedKeys, settings=settings)
     app.add_middleware(FrontDoor, routes=app.routes, settings=settings)
     render_errors(app)
     app.openapi = document  # type: ignore[method-assign]

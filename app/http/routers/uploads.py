@@ -15,6 +15,7 @@ from app.core.errors import (
     IdempotencyKeyReused,
     MalformedRequest,
     NothingAccepted,
+    QuotaExceeded,
     ResourceDeleted,
     ServiceError,
     StorageFull,
@@ -23,6 +24,7 @@ from app.core.errors import (
     UploadTooLarge,
 )
 from app.core.idempotency import Answer, Once
+from app.core.quotas import StorageQuota
 from app.forecasts.limits import check_disk
 from app.http.dependencies import (
     CorpusId,
@@ -70,6 +72,7 @@ UPLOAD_BODY = file_body(
         MalformedRequest,
         IdempotencyKeyReused,
         ResourceDeleted,
+        QuotaExceeded,
         StorageFull,
     ),
     openapi_extra=UPLOAD_BODY,
@@ -96,6 +99,7 @@ async def upload_documents(
         settings.max_documents,
         partial(check_disk, settings),
         request.app.state.remembered_texts,
+        StorageQuota.of(settings),
     )
     if once.key is None:  # else an earlier answer may say more than that the corpus is gone
         await intake.patiently(store.look)
