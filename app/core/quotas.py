@@ -104,7 +104,9 @@ def live_of(session: Session, owner: str) -> Live:
     """What an owner has queued or running."""
     of_main = (func.count(), func.sum(Job.chains), func.sum(Job.n_tokens))
     chains = func.sum(case((SideRun.kind == SideKind.EXTENSION, Job.chains), else_=0))
-    sides = select(func.count(), chains, func.sum(Job.n_tokens)).join(Job, Job.id == SideRun.job_id)
+    sides = (
+        select(func.count(), chains, func.sum(Job.n_tokens)).select_from(SideRun).join(Job, Job.id == SideRun.job_id)
+    )
     found = (
         session.execute(select(*of_main).select_from(Job).where(IS_LIVE, Job.owner == owner)).one(),
         session.execute(sides.where(SideRun.status.in_(("queued", "running")), Job.owner == owner)).one(),

@@ -64,6 +64,7 @@ from app.http.routers import (
     tree,
     triage,
     uploads,
+    usage,
     vectors,
 )
 from app.page import routes as page
@@ -146,7 +147,7 @@ def routes() -> list[BaseRoute]:
     whole = APIRouter()
     of_models = (new_documents, models, method_comparisons)
     of_corpora = (corpora, uploads, documents, vectors, descriptions, preview)
-    for part in (*of_corpora, jobs, side_runs, *of_answers, *of_one, *of_review, *of_models):
+    for part in (*of_corpora, jobs, side_runs, *of_answers, *of_one, *of_review, *of_models, usage):
         whole.include_router(part.router, responses={**ANYWHERE, **WITH_KEYS})
     whole.include_router(health.router, responses=ANYWHERE)
     whole.include_router(page.router)

@@ -1,6 +1,8 @@
 """What an owner uses, as HTTP has it."""
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
+
+from app.schemas.common import example
 
 
 class Used(BaseModel):
@@ -13,20 +15,14 @@ class Used(BaseModel):
 class UsageOut(BaseModel):
     """What an owner stores and has live, and how much of it the operator allows."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "owner": "ada",
-                    "documents": {"used": 12_000, "allowed": 100_000},
-                    "bytes": {"used": 34_567_890, "allowed": 1_000_000_000},
-                    "live_jobs": {"used": 1, "allowed": 20},
-                    "live_chains": {"used": 4, "allowed": None},
-                    "tokens": {"used": 1_564_156, "allowed": None},
-                    "rate_limit": "100/second;3000/minute",
-                }
-            ]
-        }
+    model_config = example(
+        owner="ada",
+        documents={"used": 12_000, "allowed": 100_000},
+        bytes={"used": 34_567_890, "allowed": 1_000_000_000},
+        live_jobs={"used": 1, "allowed": 20},
+        live_chains={"used": 4, "allowed": None},
+        tokens={"used": 1_564_156, "allowed": None},
+        rate_limit="100/second;3000/minute",
     )
 
     owner: str
