@@ -57,8 +57,8 @@ ADDED = {
     "categories": {"is_named": False},
     "answers": {"edition": 1},
     "summaries": {"edition": 1},
-    "jobs": {"edition": 1, "owner": "local"},
-    "corpora": {"owner": "local"},
+    "jobs": {"edition": 1, "owner": "local", "waits_since": 2.0, "chains": 1, "n_tokens": 0},
+    "corpora": {"owner": "local", "stored_documents": 1, "stored_bytes": len("galaxy")},
     "units": {"seconds": 0.0},
     "documents": {"until": FOREVER, "is_counts": False, "erased": False},
 }
@@ -164,7 +164,7 @@ def test_rows_survive_the_way_up_and_down_and_up_again(database_url: str) -> Non
     assert [(batch["n_texts"], batch["n_copies"]) for batch in second.pop("text_batches")] == [(1, 0)]
     assert all(second.pop(name) == [] for name in NEW_TABLES)
     with_added = {name: [{**row, **ADDED.get(name, {})} for row in rows] for name, rows in first.items()}
-    assert second == {**with_added, "alembic_version": [{"version_num": "0015"}]}
+    assert second == {**with_added, "alembic_version": [{"version_num": "0017"}]}
     with database.sessions.begin() as session:
         session.execute(text("INSERT INTO workers (name, seen_at) VALUES ('worker-1', 5)"))
         session.execute(

@@ -19,6 +19,7 @@ from app.http.main import create_app
 from app.uploads import store
 from tests.app import rows
 from tests.app.rows import CORPUS
+from tests.worker.splits import LBPL
 
 WORDS = ("galaxy", "plasma", "neutron", "π", "größe", "日本語")
 
@@ -199,7 +200,7 @@ def test_a_comparison_is_held_to_the_quota_as_a_whole(settings: Settings, databa
     with service(settings, owner_live_jobs=3) as client:
         corpus = new_corpus(client)
         upload(client, corpus, [{**row, "label": f"l{n % 4}"} for n, row in enumerate(documents(40))])
-        body = {"corpus_id": corpus[-36:], "methods": [{"model": "dlda"}, {"model": "sl"}], "splits": 2}
+        body = {"corpus_id": corpus[-36:], "methods": [LBPL, {**LBPL, "name": "other"}], "splits": 2}
         refused = client.post("/v1/comparisons", json=body)
         assert (refused.status_code, refused.json()["type"]) == (429, "urn:newfound:problem:too-many-jobs")
         assert client.get("/v1/jobs").json()["jobs"] == [], "none of its jobs is queued"
