@@ -101,7 +101,8 @@ def is_visible(corpus_id: Any) -> ColumnElement[bool]:
 IS_EMPTY = text("text = ''")  # of a document, in the letters that its index has
 IS_ERASED = text("erased")
 IS_DELETED = text("deleted_at IS NOT NULL")  # of a job
-IS_LIVE = text("status IN ('queued', 'running')")  # of a job or a side run, as `runs.LIVE`
+# Of a job or a side run, as `runs.LIVE`; in words with which SQLite uses no index of all statuses, but this one's.
+IS_LIVE = text("coalesce(status, '') IN ('queued', 'running')")
 AT_HAND = text("status IN ('ready', 'running')")
 IS_AT_HAND = text("units.status IN ('ready', 'running')")  # of a unit; in the words of its index, for SQLite's sake
 IS_DOUBTFUL = text("suggested IS NOT NULL")  # of an audit

@@ -16,7 +16,7 @@ COUNTS: dict[str, tuple[tuple[str, sa.types.TypeEngine[Any]], ...]] = {
     "jobs": (("waits_since", sa.Double()), ("chains", sa.Integer()), ("n_tokens", sa.BigInteger())),
 }
 LISTS = (["created_at", "id"], ["owner", "created_at", "id"], ["corpus_id", "created_at", "id"])  # orders of jobs
-LIVE = ("queued", "running")
+IS_LIVE = "coalesce(status, '') IN ('queued', 'running')"
 BYTES = {"sqlite": "length(CAST({} AS BLOB))", "postgresql": "octet_length({}::text)"}
 
 
@@ -30,15 +30,15 @@ def upgrade() -> None:
         op.drop_index(op.f(f"ix_jobs_{'_'.join(before)}"), "jobs")
         op.create_index(op.f(f"ix_jobs_{'_'.join(after)}_status"), "jobs", [*after, "status"])
     op.create_index(op.f("ix_jobs_owner_claimed_at"), "jobs", ["owner", "claimed_at"])
-    make_partial("ix_jobs_live", "jobs", ["owner", "waits_since", "id", "status", "chains", "n_tokens"], LIVE)
-    make_partial("ix_side_runs_live", "side_runs", ["job_id"], LIVE)
+    make_partial("ix_jobs_live", "jobs", ["owner", "waits_since", "id", "status", "chains", "n_tokens"], IS_LIVE)
+    make_partial("ix_side_runs_live", "side_runs", ["job_id"], IS_LIVE)
     op.drop_index(op.f("ix_units_status_lease_until"), "units")
-    make_partial("ix_units_at_hand", "units", ["status", "lease_until"], ("ready", "running"))
+    make_partial("ix_units_at_hand", "units", ["status", "lease_until"], "status IN ('ready', 'running')")
 
 
-def make_partial(name: str, table: str, columns: list[str], statuses: tuple[str, str]) -> None:
-    """Make an index of the rows with one of two statuses."""
-    condition = sa.text(f"status IN {statuses}")
+def make_partial(name: str, table: str, columns: list[str], which: str) -> None:
+    """Make an index of some rows."""
+    condition = sa.text(which)
     op.create_index(name, table, columns, sqlite_where=condition, postgresql_where=condition)
 
 
