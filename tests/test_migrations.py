@@ -59,8 +59,8 @@ ADDED = {
     "categories": {"is_named": False},
     "answers": {"edition": 1},
     "summaries": {"edition": 1},
-    "jobs": {"edition": 1, "owner": "local"},
-    "corpora": {"owner": "local"},
+    "jobs": {"edition": 1, "owner": "local", "waits_since": 2.0, "chains": 1, "n_tokens": 0},
+    "corpora": {"owner": "local", "stored_documents": 1, "stored_bytes": len("galaxy")},
     "units": {"seconds": 0.0},
     "documents": {"until": FOREVER, "is_counts": False, "erased": False},
 }
@@ -259,7 +259,7 @@ def test_deleted_jobs_go_the_way_down_and_the_others_stay(migrated: db.Database)
     before = contents(migrated)
     migrate_down(migrated, "0008")
     left = contents(migrated)
-    added = ("name", "name_folded", "note", "deleted_at")
+    added = ("name", "name_folded", "note", "deleted_at", "owner", "waits_since", "chains", "n_tokens")
     [kept] = [row for row in before["jobs"] if "deleted_at" not in row]
     assert left["jobs"] == [{name: value for name, value in kept.items() if name not in added}]
     assert "job_tags" not in left

@@ -14,16 +14,22 @@ class ServiceError(Exception):
     status = HTTPStatus.CONFLICT
 
     def __init__(
-        self, detail: str, errors: Sequence[Mapping[str, str]] = (), members: Mapping[str, Any] | None = None
+        self,
+        detail: str,
+        errors: Sequence[Mapping[str, str]] = (),
+        members: Mapping[str, Any] | None = None,
+        retry_after: int | None = None,
     ) -> None:
         """`errors` are the parts of the request that are at fault, each with `where` and `reason`.
 
-        `members` are facts that a program reads alongside the detail, such as how much of an upload is stored.
+        `members` are facts that a program reads alongside the detail, such as how much of an upload is stored;
+        `retry_after` is after how many seconds the same request may be granted, if that is known.
         """
         super().__init__(detail)
         self.detail = detail
         self.errors = errors
         self.members = members or {}
+        self.retry_after = retry_after
 
 
 class BadRequest(ServiceError):
@@ -46,6 +52,18 @@ class ScopeMissing(ServiceError):
 
 class CrossSite(ServiceError):
     """The request comes from a page of another site."""
+
+    status = HTTPStatus.FORBIDDEN
+
+
+class TooManyRequests(ServiceError):
+    """More requests have come than the service answers in that time; try again later."""
+
+    status = HTTPStatus.TOO_MANY_REQUESTS
+
+
+class QuotaExceeded(ServiceError):
+    """The owner would store more than the operator allows."""
 
     status = HTTPStatus.FORBIDDEN
 

@@ -8,7 +8,7 @@ decides; the database's clock says whose time is up.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Update, and_, case, func, or_, select, update
+from sqlalchemy import ColumnElement, TextClause, Update, and_, case, func, or_, select, update
 from sqlalchemy.orm import Session, aliased
 
 from app.core.counters import counters
@@ -17,20 +17,26 @@ from app.core.ends import end_run
 from app.core.errors import LeaseLost
 from app.core.kinds import UNIT_KINDS, SideKind, UnitKind
 from app.core.runs import Run, change, goes_on, is_live, run_of
-from app.core.tables import Job, SideRun, Unit
+from app.core.tables import IS_AT_HAND, Job, SideRun, Unit
 
 MAX_ATTEMPTS = 3  # claims without a save, after which a unit counts as poison
 WAITS = "waits: "  # begins the error of a unit whose leg waits for better times
+CALLS_AT_ONCE = 100  # of ready units, by one reaper
 CALL_SECONDS = 30.0  # a ready unit that nobody claimed for so long calls again for a worker
 
 
 def is_free() -> ColumnElement[bool]:
-    """The condition that a worker may claim a unit: it is ready, or its leg said nothing for longer than its lease.
+    """The condition that a worker may claim a unit: nobody holds it, and its run is live."""
+    return and_(is_unclaimed(), is_live())
 
-    No unit is free that too many legs have died of: the reaper fails its run.
+
+def is_unclaimed() -> ColumnElement[bool]:
+    """The condition that a unit is ready, or its leg said nothing for longer than its lease.
+
+    Not if too many legs have died of it: the reaper fails its run.
     """
     overdue = and_(Unit.status == "running", Unit.lease_until < now(), Unit.attempts < MAX_ATTEMPTS)
-    return and_(or_(Unit.status == "ready", overdue), is_live())
+    return or_(Unit.status == "ready", overdue)
 
 
 def claim(session: Session, unit_id: int, token: str, lease_seconds: float) -> Unit | None:
@@ -53,7 +59,7 @@ def claim(session: Session, unit_id: int, token: str, lease_seconds: float) -> U
     if before is not None:
         counters.add("lease_losses")
     unit = session.get_one(Unit, unit_id, populate_existing=True)
-    change(session, update(Job).where(Job.id == unit.job_id).values(claimed_at=now()))
+    change(session, update(Job).where(Job.id == unit.job_id).values(claimed_at=now(), waits_since=now()))
     run = run_of(unit)
     started = func.coalesce(run.table.started_at, now())
     change(session, run.update(("queued",)).values(status="running", started_at=started))
@@ -229,25 +235,37 @@ def reap(session: Session) -> list[int]:
     A running unit lost its leg, a ready one its message. Any number of reapers may run at once: each
     unit goes to the one whose UPDATE met it first. A unit claimed too often without a save fails its run.
     """
-    late = and_(Unit.status.in_(("ready", "running")), Unit.lease_until < now())
     overdue = session.scalars(
-        select(Unit).where(late, is_live()).order_by(Unit.id), execution_options={"populate_existing": True}
+        select(Unit).where(*is_late("running"), is_live()).order_by(Unit.id),
+        execution_options={"populate_existing": True},
     ).all()
-    freed = [
-        unit
-        for unit in overdue
-        if change(
-            session,
-            update(Unit)
-            .where(Unit.id == unit.id, late)
-            .values(status="ready", token=None, lease_until=now() + CALL_SECONDS),
-        )
-    ]
-    counters.add("lease_losses", sum(unit.status == "running" for unit in freed))
-    poison = {run_of(unit): unit for unit in freed if unit.status == "running" and unit.attempts >= MAX_ATTEMPTS}
+    freed = [unit for unit in overdue if change(session, freeing(Unit.id == unit.id, *is_late("running")))]
+    counters.add("lease_losses", len(freed))
+    poison = {run_of(unit): unit for unit in freed if unit.attempts >= MAX_ATTEMPTS}
     for run, unit in sorted(poison.items(), key=lambda item: item[1].id):
         end_run(session, run, "failed", poisonous(unit))
-    return [unit.id for unit in freed if run_of(unit) not in poison]
+    return [unit.id for unit in freed if run_of(unit) not in poison] + call_again(session)
+
+
+def is_late(status: str) -> tuple[ColumnElement[bool] | TextClause, ...]:
+    """The conditions that the time of a unit with this status is up."""
+    return IS_AT_HAND, Unit.status == status, Unit.lease_until < now()
+
+
+def freeing(*which: ColumnElement[bool] | TextClause) -> Update:
+    """An UPDATE that makes units ready for whoever comes."""
+    return update(Unit).where(*which).values(status="ready", token=None, lease_until=now() + CALL_SECONDS)
+
+
+def call_again(session: Session) -> list[int]:
+    """The ids of ready units whose calls nobody has heard, which call again; some of them, where the queue is long.
+
+    A call wakes any worker, and that goes on until nothing is ready: more calls than workers are of no use.
+    """
+    late = select(Unit.id).where(*is_late("ready"), is_live()).order_by(Unit.lease_until).limit(CALLS_AT_ONCE)
+    unit_ids = sorted(session.scalars(late.with_for_update(of=Unit, skip_locked=True)))
+    change(session, freeing(Unit.id.in_(unit_ids)))
+    return unit_ids
 
 
 def poisonous(unit: Unit) -> str:

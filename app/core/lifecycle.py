@@ -83,7 +83,7 @@ def queue(session: Session, job: Job, *, waits: bool = False) -> list[int]:
 
     One that waits for the job that it continues calls for none.
     """
-    settings, job.status = job.settings, "queued"
+    settings, job.status, job.chains = job.settings, "queued", n_chains(job.settings)
     job.owner = session.scalars(select(Corpus.owner).where(Corpus.id == job.corpus_id)).one()
     session.add(job)
     session.flush()
@@ -91,7 +91,7 @@ def queue(session: Session, job: Job, *, waits: bool = False) -> list[int]:
     status = "waiting" if waits else "ready"
     encode = Unit(job_id=job.id, kind=UnitKind.ENCODE, status=status, lease_until=lease_until)
     before = [Unit(job_id=job.id, kind=kind, status="waiting") for kind in preparations(settings)]
-    chains = [Unit(job_id=job.id, kind=UnitKind.CHAIN, chain=c, status="waiting") for c in range(n_chains(settings))]
+    chains = [Unit(job_id=job.id, kind=UnitKind.CHAIN, chain=c, status="waiting") for c in range(job.chains)]
     session.add_all([encode, *before, *chains, Unit(job_id=job.id, kind=UnitKind.CONCLUDE, status="waiting")])
     session.flush()
     return [] if waits else [encode.id]

@@ -23,6 +23,8 @@ ADDRESSES = rf"^ *({ADDRESS}( *, *{ADDRESS})*)? *$"
 # With commas: `*`, or schemes with hosts and ports, as browsers write them.
 ORIGIN = r"(\*|https?://(\[[0-9a-f:.]+\]|[a-z0-9_-]+(\.[a-z0-9_-]+)*)(:[0-9]{1,5})?)"
 ORIGINS = rf"^ *({ORIGIN}( *, *{ORIGIN})*)? *$"
+RATES = r"^(none|[0-9]+/[0-9]*(second|minute|hour|day)(;[0-9]+/[0-9]*(second|minute|hour|day))*)$"
+NO_LIMIT = "none"  # of a rate
 
 
 class Settings(BaseSettings):
@@ -63,6 +65,14 @@ class Settings(BaseSettings):
     encodings_folder: Path | None = None  # default: in the data folder; where workers map encoded corpora from
     max_encodings_bytes: int = Field(default=2**35, ge=0)  # there; the last one stays whatever its size
     embedding_model_folder: Path | None = None  # default: no vectors are made; `embedding.folder`
+
+    rate_limit: str = Field(default="100/second;3000/minute", pattern=RATES)  # of requests, for each API key
+    failed_keys_limit: str = Field(default="30/minute", pattern=RATES)  # of keys that are no good, for each address
+    owner_documents: int | None = Field(default=None, ge=0)  # of an owner, stored: `app.core.quotas`
+    owner_bytes: int | None = Field(default=None, ge=0)  # stored texts, fields and vectors
+    owner_tokens: int | None = Field(default=None, ge=0)  # of the corpora of live jobs, by the forecast
+    owner_live_jobs: int | None = Field(default=None, ge=0)  # as max_live_jobs
+    owner_live_chains: int | None = Field(default=None, ge=0)  # of these jobs
 
     max_live_jobs: int = Field(default=500, ge=1)  # queued or running at once, side runs included
     max_live_units: int = Field(default=10_000, ge=1)  # of work that these jobs still have to do

@@ -85,6 +85,10 @@ class Corpus(Base):
     created_at: Mapped[float] = mapped_column(default=now())
     deleted_at: Mapped[float | None]  # since then nobody sees it, while its rows are taken out a few at a time
     owner: Mapped[str] = owned()
+    # Rows of documents, also of those that were replaced or deleted; and bytes of their texts and fields, of vectors
+    # that were brought, and of descriptions. See app.core.quotas.
+    stored_documents: Mapped[int] = mapped_column(BigInteger, default=0, server_default="0")
+    stored_bytes: Mapped[int] = mapped_column(BigInteger, default=0, server_default="0")
 
     __table_args__ = (Index(None, "created_at", "id"), Index(None, "owner", "created_at", "id"))
 
@@ -98,6 +102,10 @@ IS_EMPTY = text("text = ''")  # of a document, in the letters that its index has
 IS_ERASED = text("erased")
 IS_DELETED = text("deleted_at IS NOT NULL")  # of a job
 IS_WAITING = text("state = 'waiting'")  # of a webhook
+# Of a job or a side run, as `runs.LIVE`; in words with which SQLite uses no index of all statuses, but this one's.
+IS_LIVE = text("coalesce(status, '') IN ('queued', 'running')")
+AT_HAND = text("status IN ('ready', 'running')")
+IS_AT_HAND = text("units.status IN ('ready', 'running')")  # of a unit; in the words of its index, for SQLite's sake
 IS_DOUBTFUL = text("suggested IS NOT NULL")  # of an audit
 FOREVER = 2**31 - 1  # a version that no corpus comes to
 
@@ -274,7 +282,7 @@ class Job(Base):
     __tablename__ = "jobs"
 
     id: Mapped[str] = mapped_column(String(36), primary_key=True)
-    corpus_id: Mapped[str] = parent("corpora.id", index=True)
+    corpus_id: Mapped[str] = parent("corpora.id")
     corpus_version: Mapped[int]
     settings: Mapped[dict[str, Any]]  # as JobIn.settings() has them
     model: Mapped[str | None] = mapped_column(String(20), default=model_of)  # as these say, to be counted
@@ -301,11 +309,25 @@ class Job(Base):
     owner: Mapped[str] = owned()  # that of its corpus
     expired_at: Mapped[float | None]  # since then it can only be read: its checkpoints are gone, see app.upkeep
     words_digest: Mapped[str | None] = mapped_column(String(64))  # of the atom runs that it uses, once they are made
+    # Since when it waits for its turn: when a worker last turned to it, or else when it was made.
+    waits_since: Mapped[float] = mapped_column(default=now(), server_default="0")
+    chains: Mapped[int] = mapped_column(default=0, server_default="0")  # units of that kind
+    n_tokens: Mapped[int] = mapped_column(BigInteger, default=0, server_default="0")  # of its corpus, by the forecast
 
     __table_args__ = (
-        Index(None, "created_at", "id"),
-        Index(None, "owner", "created_at", "id"),
-        Index("ix_jobs_status", "status", "model", "deleted_at"),  # what metrics count, and the few that are live
+        # With the status at their end: those that have another one are passed over without a look at their rows.
+        Index(None, "created_at", "id", "status"),
+        Index(None, "owner", "created_at", "id", "status"),
+        Index(None, "corpus_id", "created_at", "id", "status"),
+        Index(None, "owner", "claimed_at"),
+        # What is asked of the queue, however many jobs have ended: turns by owner, and what each has live.
+        Index(
+            "ix_jobs_live",
+            *("owner", "waits_since", "id", "status", "chains", "n_tokens"),
+            sqlite_where=IS_LIVE,
+            postgresql_where=IS_LIVE,
+        ),
+        Index("ix_jobs_status", "status", "model", "deleted_at"),  # what metrics count
         Index("ix_jobs_deleted", "deleted_at", sqlite_where=IS_DELETED, postgresql_where=IS_DELETED),
     )
 
@@ -383,6 +405,8 @@ class SideRun(Base):
     started_at: Mapped[float | None]
     finished_at: Mapped[float | None]
 
+    __table_args__ = (Index("ix_side_runs_live", "job_id", sqlite_where=IS_LIVE, postgresql_where=IS_LIVE),)
+
 
 class Unit(Base):
     """A leasable piece of a job, and who holds it. Its status changes in lifecycle.py and leases.py alone."""
@@ -408,7 +432,11 @@ class Unit(Base):
     digest: Mapped[str | None] = mapped_column(String(64))  # of the states or steps so far, a hash chain in hex
     error: Mapped[str | None]  # the last one since the last save
 
-    __table_args__ = (UniqueConstraint("job_id", "kind", "chain"), Index(None, "status", "lease_until"))
+    __table_args__ = (
+        UniqueConstraint("job_id", "kind", "chain"),
+        # Without the many that wait or are done: SQLite would read all of these to find those of a job.
+        Index("ix_units_at_hand", "status", "lease_until", sqlite_where=AT_HAND, postgresql_where=AT_HAND),
+    )
 
 
 class Draw(Base):

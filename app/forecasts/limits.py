@@ -7,10 +7,14 @@ from sqlalchemy.orm import Session
 
 from app.core import disk
 from app.core.errors import JobTooLarge, StorageFull, TooManyJobs
-from app.core.kinds import Model
-from app.core.runs import LIVE, is_live
+from app.core.kinds import Model, UnitKind
+from app.core.quotas import NO_MORE, Live, check_live
+from app.core.runs import is_live
 from app.core.settings import Settings
-from app.core.tables import Job, SideRun, Unit
+from app.core.tables import IS_LIVE, Job, SideRun, Unit
+from app.forecasts.corpus_sizes import sizes_of
+
+UNITS_BESIDES_CHAINS = len(UnitKind) - 1  # of a job, at most
 
 
 def check_size(
@@ -40,22 +44,35 @@ def readable(seconds: float) -> str:
     return str(timedelta(seconds=round(seconds)))
 
 
-def check_room(session: Session, settings: Settings, more_jobs: int = 0, more_units: int = 0) -> None:
+def check_room(session: Session, settings: Settings, job: Job) -> None:
+    """Raise what `check_room_for` raises, once a request has made a job, or a side run of it, live."""
+    note_tokens(session, job)
+    check_room_for(session, settings, job.owner)
+
+
+def note_tokens(session: Session, job: Job) -> None:
+    """Note how many tokens the corpus of a job has, as far as is known now: its owner may have so many live."""
+    job.n_tokens = sizes_of(session, job).n_tokens
+    session.flush()
+
+
+def check_room_for(
+    session: Session, settings: Settings, owner: str, more: Live = NO_MORE, more_units: int = 0
+) -> None:  # fmt: skip
     """Raise StorageFull if the disk has no room for what jobs write, TooManyJobs if more is live than may be.
 
-    To be called after a request has made its job or side run live; `more_jobs` and `more_units` would be.
-
-    Two requests at once may both find the last place free: the limits are for the health of the service, and it bears
-    one more.
+    `more` and `more_units` are what would be live. Two requests at once may both find the last place of the service
+    free: that limit is for its health, and it bears one more. Those of an owner are exact.
     """
     check_disk(settings)
-    n_jobs = live_jobs(session) + more_jobs
+    check_live(session, owner, settings, more)
+    n_jobs = live_jobs(session) + more.jobs
     if n_jobs > settings.max_live_jobs:
         raise TooManyJobs(
             f"{n_jobs - 1:,} jobs are queued or running, and NEWFOUND_MAX_LIVE_JOBS allows {settings.max_live_jobs:,}: "
             "try again when one has ended"
         )
-    n_units = live_units(session) + more_units
+    n_units = live_units(session, settings.max_live_units - more_units) + more_units
     if n_units > settings.max_live_units:
         raise TooManyJobs(
             f"with this job {n_units:,} units of work would be queued or running, and NEWFOUND_MAX_LIVE_UNITS allows "
@@ -78,12 +95,19 @@ def live_jobs(session: Session) -> int:
 def count_of_live() -> ColumnElement[int]:
     """The number of jobs and side runs that are queued or running, as a part of a query."""
     jobs, side_runs = (
-        select(func.count()).select_from(table).where(table.status.in_(LIVE)).scalar_subquery()
-        for table in (Job, SideRun)
+        select(func.count()).select_from(table).where(IS_LIVE).scalar_subquery() for table in (Job, SideRun)
     )
     return jobs + side_runs
 
 
-def live_units(session: Session) -> int:
-    """Units that live jobs and side runs still have to do."""
+def live_units(session: Session, enough: int = 0) -> int:
+    """Units that live jobs and side runs still have to do; or an upper bound, if that is not above `enough`.
+
+    The bound is found in the indices of what is live, as if nothing of it had been done.
+    """
+    jobs = select(func.sum(Job.chains + UNITS_BESIDES_CHAINS)).where(IS_LIVE)
+    sides = select(func.sum(Job.chains + 1)).where(Job.id.in_(select(SideRun.job_id).where(IS_LIVE)))
+    bound = sum(session.scalar(query) or 0 for query in (jobs, sides))
+    if bound <= enough:
+        return bound
     return session.scalar(select(func.count(Unit.id)).where(Unit.status != "done", is_live())) or 0

@@ -16,7 +16,7 @@ from app.core.kinds import UnitKind, vectors_made_by
 from app.core.runs import LIVE
 from app.core.schema import head_revision, schema_revision
 from app.core.settings import Settings
-from app.core.tables import Job, SideRun, Unit
+from app.core.tables import IS_AT_HAND, Job, SideRun, Unit
 
 BROKER_SECONDS = 5.0  # for which what is known of the broker holds
 NO_WORKER = "no worker is running: start one with `newfound worker`"
@@ -99,7 +99,8 @@ def why_jobs_wait(session: Session, settings: Settings) -> str | None:
         return NO_WORKER
     if all(notes):
         return notes[0]
-    at_work = select(func.count()).select_from(Unit).where(Unit.status == "running", Unit.lease_until > now())
+    is_held = (IS_AT_HAND, Unit.status == "running", Unit.lease_until > now())
+    at_work = select(func.count()).select_from(Unit).where(*is_held)
     if (session.scalar(at_work) or 0) >= len(notes):
         return BUSY
     return disk.shortage(settings, share=0.5) or (None if broker.is_there() else NO_BROKER)

@@ -26,7 +26,7 @@ def accepted(session: Session, once: Once, job: Job, settings: Settings, secret:
 
     `secret` is that of its webhook, if it was made here: no other answer has it.
     """
-    check_room(session, settings)
+    check_room(session, settings, job)
     [told] = describe(session, [job], settings)
     if told.webhook is not None:
         told.webhook.secret = secret
@@ -48,7 +48,7 @@ def resume(run: Run, sessions: sessionmaker[Session], settings: Settings, respon
     """Queue a run again and wake workers. Raises what `lifecycle.resume` and `check_room` raise."""
     with sessions.begin() as session:
         job, unit_ids = lifecycle.resume(session, run)
-        check_room(session, settings)
+        check_room(session, settings, job)
         if run.side is None:
             rearm(session, run.job_id)
         [told] = describe(session, [job], settings)

@@ -24,6 +24,7 @@ from app.core.errors import (
     MisdirectedRequest,
     ScopeMissing,
     StorageFull,
+    TooManyRequests,
 )
 from app.core.schema import check_schema
 from app.core.settings import Settings
@@ -41,6 +42,7 @@ from app.http.openapi import DESCRIPTION, TITLE, describe
 from app.http.preconditions import Preconditions
 from app.http.problems import render_errors
 from app.http.protocol import EVENT_STREAMS
+from app.http.rates import FailedKeys, Rates
 from app.http.remembered_groups import RememberedGroups
 from app.http.request_ids import RequestIds
 from app.http.response_headers import EXPOSED
@@ -76,6 +78,7 @@ from app.http.routers import (
     tree,
     triage,
     uploads,
+    usage,
     vectors,
 )
 from app.http.security_headers import SecurityHeaders
@@ -92,7 +95,7 @@ from app.webhooks.sending import Sending
 
 # What any operation may answer.
 ANYWHERE = problems(BadRequest, MisdirectedRequest, MalformedRequest, StorageFull)
-WITH_KEYS = problems(KeyMissing, ScopeMissing, CrossSite)
+WITH_KEYS = problems(KeyMissing, ScopeMissing, CrossSite, TooManyRequests)
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
@@ -158,7 +161,9 @@ def add_manners(app: FastAPI, settings: Settings) -> None:
     app.add_middleware(Negotiation, routes=app.routes, root_path=settings.root_path)
     app.add_middleware(Preconditions)
     app.add_middleware(Validators)
+    app.add_middleware(Rates, settings=settings)
     app.add_middleware(Access, keys=KnownKeys(app.state.database, settings.api_keys), settings=settings)
+    app.add_middleware(FailedKeys, settings=settings)
     app.add_middleware(Measured, names=RouteNames(app.routes, settings.root_path), metrics=app.state.metrics)
     app.add_middleware(Compression)
     build = app.build_middleware_stack
@@ -189,7 +194,7 @@ def routes() -> list[BaseRoute]:
     whole = APIRouter()
     of_models = (new_documents, models, method_comparisons)
     of_corpora = (corpora, uploads, documents, vectors, descriptions, preview)
-    for part in (*of_corpora, jobs, events, side_runs, *of_answers, *of_one, *of_review, *of_models, metrics):
+    for part in (*of_corpora, jobs, events, side_runs, *of_answers, *of_one, *of_review, *of_models, metrics, usage):
         whole.include_router(part.router, responses={**ANYWHERE, **WITH_KEYS})
     whole.include_router(health.router, responses=ANYWHERE)
     whole.include_router(page.router)

@@ -13,12 +13,13 @@ from app.core.document_vectors import with_vectors
 from app.core.errors import LabelsNotSplittable, NoLabels, TooManyJobs
 from app.core.kinds import UnitKind, numbers_of
 from app.core.method_comparisons import Planned, job_ids_of, planned_of, status_of
+from app.core.quotas import check_live
 from app.core.settings import Settings
 from app.core.tables import Comparison, Job, Unit
 from app.forecasts.corpus_sample import Sample, check_usable, read_sample
 from app.forecasts.corpus_sizes import expected_sizes
 from app.forecasts.forecast import forecast
-from app.forecasts.limits import check_disk, check_size, live_jobs, live_units
+from app.forecasts.limits import check_disk, check_size, live_jobs, live_units, note_tokens
 from app.http.dependencies import address
 from app.http.source_tables import check_source_field
 from app.schemas.method_comparisons import (
@@ -96,16 +97,20 @@ def without_labels(sample: Sample) -> Sample:
     return sample._replace(documents=[document._replace(label=None) for document in sample.documents])
 
 
-def check_room(session: Session, settings: Settings, n_jobs: int) -> None:
+def check_room(session: Session, settings: Settings, jobs: Sequence[Job]) -> None:
     """Raise StorageFull, or TooManyJobs if more is live with these jobs, which have been queued, than may be."""
     check_disk(settings)
+    for job in jobs:
+        note_tokens(session, job)
+    check_live(session, jobs[0].owner, settings)
+    n_jobs = len(jobs)
     n_live = live_jobs(session)
     if n_live > settings.max_live_jobs:
         raise TooManyJobs(
             f"the comparison is {n_jobs:,} jobs, {n_live - n_jobs:,} are queued or running, and NEWFOUND_MAX_LIVE_JOBS "
             f"allows {settings.max_live_jobs:,}: try again when some have ended, or compare fewer methods or splits"
         )
-    n_units = live_units(session)
+    n_units = live_units(session, settings.max_live_units)
     if n_units > settings.max_live_units:
         raise TooManyJobs(
             f"with this comparison {n_units:,} units of work would be queued or running, and NEWFOUND_MAX_LIVE_UNITS "

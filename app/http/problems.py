@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 # What drivers raise while the database is away. Others may, too; then SQLAlchemy has seen the connection break.
 AWAY = (OperationalError, InterfaceError)
 
-RETRY_SECONDS = "5"
+RETRY_SECONDS = "5"  # where nobody knows better
 HOW_TO_SIGN_IN = 'Bearer realm="Newfound"'
 SHOWN_PATH = "newfound.path"  # in the scope: the path as logs show it, see `measured`
 
@@ -83,7 +83,7 @@ def refusal(request: Request, error: ServiceError) -> ProblemResponse:
     """The answer to a request that the service refuses."""
     response = ProblemResponse(problem_of(error, request.url.path), error.status)
     if error.status in (HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.TOO_MANY_REQUESTS):
-        response.headers["Retry-After"] = RETRY_SECONDS
+        response.headers["Retry-After"] = str(error.retry_after) if error.retry_after else RETRY_SECONDS
     if error.status == HTTPStatus.UNAUTHORIZED:
         response.headers["WWW-Authenticate"] = HOW_TO_SIGN_IN
     return response

@@ -82,6 +82,8 @@ class Problem(BaseModel):
         default=None, description="Of a file whose columns are unclear: their names, at most 1,000."
     )
     sheets: list[str] | None = Field(default=None, description="Of a workbook that has no sheet of that name.")
+    would_use: int | None = Field(default=None, description="Of a quota: how much the owner would use.")
+    allowed: int | None = Field(default=None, description="Of a quota: how much that may be.")
     suggested: dict[str, Any] | None = Field(
         default=None, description="What was probably meant: parameters of the upload, such as `label` or `charset`."
     )

@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 from app.core.db import Database
 from app.core.errors import CorpusInUse, DocumentNotFound, MalformedRequest
 from app.core.lifecycle import unfinished_job
+from app.core.quotas import UNLIMITED, StorageQuota, bytes_of
 from app.core.runs import change as change_rows
 from app.core.tables import IS_CURRENT, Document, DocumentVector, Encoding, Job, TextIndex
 from app.uploads.current import Current
@@ -67,12 +68,13 @@ def change(
     changes: Mapping[str, Mapping[str, Any]],
     limits: ReadLimits,
     remembered: RememberedTexts,
+    quota: StorageQuota = UNLIMITED,
 ) -> Changed:
     """Change documents by their keys: `text`, `label`, `fields` and `vector`, as far as given; all of them, or none.
 
-    Raises CorpusNotFound, DocumentNotFound, MalformedRequest.
+    Raises CorpusNotFound, DocumentNotFound, MalformedRequest, QuotaExceeded.
     """
-    store = Store(database, corpus_id, "replace", remembered=remembered)
+    store = Store(database, corpus_id, "replace", remembered=remembered, quota=quota)
     with database.sessions.begin() as session:
         version = store.lock(session)
         found = store.current(session, [Row(0, "", key, None) for key in changes])
@@ -90,12 +92,15 @@ def relabel(
     relabelings: Sequence[Relabeling],
     limits: ReadLimits,
     remembered: RememberedTexts,
+    quota: StorageQuota = UNLIMITED,
 ) -> Relabeled:
     """Give documents another label, each once, but for those whose label is no longer what it was.
 
-    All of it is one version of the corpus, of which a few texts at a time are held. Raises CorpusNotFound.
+    All of it is one version of the corpus, of which a few texts at a time are held.
+
+    Raises CorpusNotFound, QuotaExceeded.
     """
-    store = Store(database, corpus_id, "replace", remembered=remembered)
+    store = Store(database, corpus_id, "replace", remembered=remembered, quota=quota)
     done: list[Relabeling] = []
     left: dict[str, str | Gone | None] = {}
     with database.sessions.begin() as session:
@@ -167,7 +172,9 @@ def remove(
         n_gone = change_rows(session, gone)
         if erase:
             ended = select(Document.key).where(mine, Document.until == version)
-            erase_texts(session, corpus_id, Document.key.in_(keys) | Document.key.in_(ended))
+            freed = erase_texts(session, corpus_id, Document.key.in_(keys) | Document.key.in_(ended))
+            store.grown = store.grown.plus(0, -freed)
+            store.settle(session)
         if n_gone:
             forget_texts(session, corpus_id)
             store.set_version(session, version)
@@ -180,15 +187,19 @@ def missing_keys(session: Session, keys: Sequence[str], *conditions: ColumnEleme
     return [key for key in keys if key not in found]
 
 
-def erase_texts(session: Session, corpus_id: str, is_chosen: ColumnElement[bool]) -> None:
-    """Take the texts of documents, as they are and as they were, out of the database. Raises CorpusInUse."""
+def erase_texts(session: Session, corpus_id: str, is_chosen: ColumnElement[bool]) -> int:
+    """Take the texts of documents, as they are and as they were, out of the database; returns how many bytes.
+
+    Raises CorpusInUse.
+    """
     job_id = unfinished_job(session, corpus_id)
     if job_id is not None:
         raise CorpusInUse(f"job {job_id} over corpus {corpus_id} has not ended; cancel it first, then erase")
     mine = and_(Document.corpus_id == corpus_id, is_chosen)
     first, last = session.execute(select(func.min(Document.version), func.max(Document.until)).where(mine)).one()
     if first is None:
-        return
+        return 0
+    freed = bytes_of(session, mine)
     is_within = and_(Encoding.corpus_id == corpus_id, Encoding.corpus_version >= first, Encoding.corpus_version < last)
     ids = select(Encoding.id).where(is_within)
     quietly = {"synchronize_session": False}
@@ -201,6 +212,7 @@ def erase_texts(session: Session, corpus_id: str, is_chosen: ColumnElement[bool]
     session.execute(update(Document).where(mine).values(text="", fields=None, erased=True).execution_options(**quietly))
     noted = update(TextIndex).where(TextIndex.corpus_id == corpus_id).values(n_erasures=TextIndex.n_erasures + 1)
     session.execute(noted.execution_options(**quietly))
+    return freed
 
 
 def check_found(corpus_id: str, missing: Sequence[str]) -> None:

@@ -123,7 +123,7 @@ class Report:
             stored = "1 document is" if self.accepted == 1 else f"{self.accepted} documents are"
             rejected = "1 line was" if self.rejected == 1 else f"{self.rejected} lines were"
             error.detail += f"; {stored} stored of this upload and {rejected} rejected"
-            error.members = self.counts
+            error.members = {**error.members, **self.counts}
             raise
 
     def check(self) -> None:
@@ -172,7 +172,7 @@ async def receive(reading: Reading, store: Store, report: Report) -> None:
     """Store the rows of an upload as documents of a corpus, in short transactions.
 
     Holds one batch at most. Raises CorpusNotFound, UploadTooLarge for more documents than a corpus may have,
-    DatabaseUnavailable and StorageFull; what was stored before stays.
+    QuotaExceeded, DatabaseUnavailable and StorageFull; what was stored before stays.
     """
     await through(reading, store, store.write, report)
 

@@ -4,7 +4,7 @@ A document whose text stays keeps its vector, unless another one comes along; on
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import insert, select, update
 from sqlalchemy.orm import Session
@@ -80,8 +80,8 @@ class RowVectors:
                 found.setdefault(keys[document_id], {})[made_by] = data  # the last one stays
         return found
 
-    def put(self, session: Session, corpus_id: str, version: int, rows: Sequence[Row], kept: Kept = NOTHING) -> None:
-        """Store the vectors of rows that are documents now, and those that they keep."""
+    def put(self, session: Session, corpus_id: str, version: int, rows: Sequence[Row], kept: Kept = NOTHING) -> int:
+        """Store the vectors of rows that are documents now, and those that they keep; the bytes of those brought."""
         vectors: dict[str, dict[str, bytes]] = {}
         for row in rows:
             own = dict(kept.get(str(row.key), {}))
@@ -90,9 +90,9 @@ class RowVectors:
             if any(own.values()):
                 vectors[str(row.key)] = {made_by: data for made_by, data in own.items() if data}
         if not vectors:
-            return
+            return 0
         mine = (Document.corpus_id == corpus_id, IS_CURRENT, Document.key.in_(list(vectors)))
-        values = [
+        values: list[dict[str, Any]] = [
             {"document_id": document_id, "made_by": made_by, "version": version_of(made_by, version), "data": data}
             for document_id, key in session.execute(select(Document.id, Document.key).where(*mine))
             for made_by, data in vectors[key].items()
@@ -102,6 +102,7 @@ class RowVectors:
         if brought and not self.is_length_stored:
             set_length(session, corpus_id, len(brought) // NUMBER_BYTES)
             self.is_length_stored = True
+        return sum(len(each["data"]) for each in values if each["made_by"] == BROUGHT)
 
 
 def set_length(session: Session, corpus_id: str, length: int) -> None:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from sqlalchemy import delete, func, insert, select, update
 from sqlalchemy.orm import Session
@@ -11,6 +11,8 @@ from sqlalchemy.orm import Session
 from app.core.db import Database, insert_missing
 from app.core.errors import CorpusNotFound, UploadTooLarge
 from app.core.lifecycle import find_corpus
+from app.core.quotas import NOTHING, UNLIMITED, StorageQuota, bytes_of, grow
+from app.core.quotas import size as size_of
 from app.core.tables import FOREVER, IS_CURRENT, Corpus, Document, TextBatch
 from app.uploads.corpus_counts import count_documents
 from app.uploads.current import CURRENT, Current, difference
@@ -80,6 +82,7 @@ class Store:
         max_documents: int = FOREVER,
         check_room: Callable[[], None] = lambda: None,
         remembered: RememberedTexts | None = None,
+        quota: StorageQuota = UNLIMITED,
     ) -> None:
         """`check_room` raises StorageFull if nothing more may be written; `remembered` is for all uploads."""
         self.database = database
@@ -87,6 +90,8 @@ class Store:
         self.on_conflict = on_conflict
         self.max_documents = max_documents
         self.check_room = check_room
+        self.quota = quota
+        self.grown = NOTHING  # what the corpus stores more, in this transaction
         self.keys = DerivedKeys()
         self.first_lines = FirstLines()
         self.new_lines = FirstLines()  # of keys that are not in the corpus, where rows are only compared
@@ -101,7 +106,13 @@ class Store:
     def anew(self) -> "Store":
         """A store of the same corpus to which the upload's rows come from the first one on again."""
         again = Store(
-            self.database, self.corpus_id, self.on_conflict, self.max_documents, self.check_room, self.remembered
+            self.database,
+            self.corpus_id,
+            self.on_conflict,
+            self.max_documents,
+            self.check_room,
+            self.remembered,
+            self.quota,
         )
         again.n_documents = self.n_documents
         again.vectors = self.vectors
@@ -134,7 +145,9 @@ class Store:
         return written
 
     def write(self, batch: Batch) -> Written:
-        """Store the batch, named before, in one transaction. Raises CorpusNotFound, StorageFull, UploadTooLarge.
+        """Store the batch, named before, in one transaction.
+
+        Raises CorpusNotFound, StorageFull, UploadTooLarge, QuotaExceeded.
 
         The corpus row is locked, so what is found here stays true until the commit, whoever else uploads. If the
         transaction fails it may be tried again, also when nobody knows whether its commit came through.
@@ -157,7 +170,8 @@ class Store:
         return written
 
     def lock(self, session: Session) -> int:
-        """Lock the corpus; returns its version."""
+        """Lock the corpus, first in a transaction; returns its version."""
+        self.grown = NOTHING
         found = select(Corpus.version).where(Corpus.id == self.corpus_id, Corpus.deleted_at.is_(None))
         version = session.scalar(found.with_for_update(key_share=True))
         if version is None:
@@ -165,8 +179,15 @@ class Store:
         return version
 
     def set_version(self, session: Session, version: int) -> None:
-        """Give the corpus, which is locked, a new version."""
+        """Give the corpus, which is locked, a new version, last in a transaction. Raises QuotaExceeded."""
         session.execute(update(Corpus).where(Corpus.id == self.corpus_id).values(version=version))
+        self.settle(session)
+
+    def settle(self, session: Session) -> None:
+        """Note what the corpus stores more, or less, by this transaction. Raises QuotaExceeded."""
+        if self.grown != NOTHING:
+            grow(session, self.corpus_id, self.grown, self.quota)
+            self.grown = NOTHING
 
     def know_texts(self, session: Session, version: int) -> None:
         """Know the texts that the corpus has; once this upload has taken some out, nobody notes them for a while."""
@@ -192,7 +213,7 @@ class Store:
         for turn in turns(rows):
             keys = self.insert(session, turn, version)
             added = [row for row in turn if row.key in keys]
-            self.vectors.put(session, self.corpus_id, version, added)
+            self.grown = self.grown.plus(0, self.vectors.put(session, self.corpus_id, version, added))
             written.added += added
             texts += [row.text for row in added]
             if left := [row for row in turn if row.key not in keys]:
@@ -237,19 +258,27 @@ class Store:
 
     def insert(self, session: Session, rows: Sequence[Row], version: int) -> set[str]:
         """Insert those rows whose key is free; returns their keys."""
-        return insert_missing(session, Document, [self.values(row, version) for row in rows], "key")
+        values = [self.values(row, version) for row in rows]
+        keys: set[str] = insert_missing(session, Document, values, "key")
+        stored = [each for each in values if each["key"] in keys]
+        n_bytes = sum(size_of(each["text"]) + size_of(each["fields"]) for each in stored)
+        self.grown = self.grown.plus(len(stored), n_bytes)
+        return keys
 
     def replace(self, session: Session, rows: list[Row], found: dict[str, Current], version: int) -> list[str]:
         """Put rows in the place of the documents that have their keys; returns the texts that are new by that."""
         old = [found[str(row.key)] for row in rows]
         kept = self.vectors.kept(session, rows, old)
-        session.execute(delete(Document).where(Document.id.in_([each.id for each in old if each.version == version])))
+        own = [each.id for each in old if each.version == version]
+        if own:
+            self.grown = self.grown.plus(-len(own), -bytes_of(session, Document.id.in_(own)))
+            session.execute(delete(Document).where(Document.id.in_(own)))
         replaced = Document.id.in_([each.id for each in old if each.version < version])
         session.execute(
             update(Document).where(replaced).values(until=version).execution_options(synchronize_session=False)
         )
         self.insert(session, rows, version)
-        self.vectors.put(session, self.corpus_id, version, rows, kept)
+        self.grown = self.grown.plus(0, self.vectors.put(session, self.corpus_id, version, rows, kept))
         changed = [row.text for row, each in zip(rows, old, strict=True) if row.text != each.text]
         self.has_taken_texts_out = self.has_taken_texts_out or bool(changed)
         return changed
@@ -265,7 +294,7 @@ class Store:
             session.connection().execute(insert(TextBatch), batch_of(self.corpus_id, version, digests, new))
         return digests.size - new.size
 
-    def values(self, row: Row, version: int) -> dict[str, object]:
+    def values(self, row: Row, version: int) -> dict[str, Any]:
         """The row as a document of the corpus."""
         return {
             "corpus_id": self.corpus_id,

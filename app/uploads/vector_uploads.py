@@ -17,6 +17,7 @@ from app.core.db import Database
 from app.core.document_vectors import brought_vectors, has_vector
 from app.core.errors import MalformedRequest, NothingAccepted
 from app.core.kinds import BROUGHT
+from app.core.quotas import UNLIMITED, StorageQuota
 from app.core.tables import FOREVER, IS_CURRENT, Corpus, Document, DocumentVector
 from app.uploads import intake
 from app.uploads.formats.reading import Reading
@@ -93,13 +94,20 @@ def take(found: Iterator[Row | BadLine], spool: Spool, report: Report) -> int:
     return len(some)
 
 
-def put(database: Database, corpus_id: str, spool: Spool, report: Report, is_whole: bool) -> tuple[Put, Report]:
+def put(
+    database: Database,
+    corpus_id: str,
+    spool: Spool,
+    report: Report,
+    is_whole: bool,
+    quota: StorageQuota = UNLIMITED,
+) -> tuple[Put, Report]:
     """Give documents the vectors of the spool, all as one version; and what else could not be used.
 
-    Raises CorpusNotFound, NothingAccepted, and UploadAborted if `is_whole` and a row cannot be used.
+    Raises CorpusNotFound, NothingAccepted, QuotaExceeded, and UploadAborted if `is_whole` and a row cannot be used.
     """
     report = Report(rejected=report.rejected, errors=list(report.errors))  # the transaction may be tried again
-    store = Store(database, corpus_id)
+    store = Store(database, corpus_id, quota=quota)
     with database.sessions.begin() as session:
         version = store.lock(session) + 1
         writing = Writing(session, corpus_id, version)
@@ -111,6 +119,7 @@ def put(database: Database, corpus_id: str, spool: Spool, report: Report, is_who
             report.check_all()
         check(writing, report)
         if writing.n_changed + writing.n_removed:
+            store.grown = store.grown.plus(0, writing.n_bytes)
             store.set_version(session, version)
         else:
             version -= 1
@@ -135,7 +144,7 @@ class Writing:
         self.version = version
         self.length = session.scalar(select(Corpus.vector_length).where(Corpus.id == corpus_id))
         self.is_length_stored = self.length is not None
-        self.n_changed = self.n_removed = self.n_unchanged = 0
+        self.n_changed = self.n_removed = self.n_unchanged = self.n_bytes = 0
 
     def put(self, rows: Sequence[Row]) -> list[BadLine]:
         """Write the vectors of some rows; returns those that cannot be used."""
@@ -166,6 +175,7 @@ class Writing:
 
     def store(self, values: Sequence[dict[str, Any]]) -> None:
         """Insert rows; the first vector of a corpus says how long all are."""
+        self.n_bytes += sum(len(each["data"]) for each in values)
         if values:
             self.session.connection().execute(insert(DocumentVector), values)
         if self.length is not None and self.n_changed and not self.is_length_stored:

@@ -94,7 +94,7 @@ def succeed(database: Database, job_id: str, unit_ids: list[int]) -> None:
 def end(database: Database, job_id: str) -> None:
     """All of a job's units are done: the rows that `succeed` leaves, at once and without a worker's steps to them."""
     done = {"status": "done", "token": None, "lease_until": None, "attempts": 0, "error": None}
-    times = dict.fromkeys(("claimed_at", "started_at", "finished_at"), now())
+    times = dict.fromkeys(("claimed_at", "waits_since", "started_at", "finished_at"), now())
     with database.sessions.begin() as session:
         session.execute(update(Unit).where(Unit.job_id == job_id).values(done))
         session.execute(update(Job).where(Job.id == job_id).values(status="succeeded", **times))

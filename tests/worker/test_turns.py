@@ -1,6 +1,7 @@
 """Turns: which unit a worker claims next, and that calls for workers never pile up."""
 
 import time
+from collections import Counter
 
 import pytest
 from sqlalchemy import select, update
@@ -11,8 +12,8 @@ from app.core.db import Database, now
 from app.core.next_unit import Free, next_unit, others_wait
 from app.core.settings import Settings
 from app.core.tables import Job, Unit
-from tests.app.legs import claim, finish, release, sampling
-from tests.app.rows import expire, submit
+from tests.app.legs import claim, extend, finish, reap, release, sampling
+from tests.app.rows import expire, submit, succeed
 from tests.waits import PATIENCE
 from tests.worker import jobs
 from worker import leg, runner, turns
@@ -171,3 +172,100 @@ def test_a_call_that_a_leaving_worker_hears_is_passed_on(database: Database, set
     queue.configure(settings)
     assert turns.work(database, settings, lambda: True) == 0
     assert queue.calls_waiting() == 1
+
+
+def queued_for(database: Database, owner: str, n_jobs: int, chains: int = N_CHAINS) -> list[str]:
+    """Jobs of an owner, whose chains are next."""
+    job_ids = [sampling(database, chains)[0] for _ in range(n_jobs)]
+    with database.sessions.begin() as session:
+        session.execute(update(Job).where(Job.id.in_(job_ids)).values(owner=owner, claimed_at=None))
+    return job_ids
+
+
+def owner_of(database: Database, free: Free) -> str:
+    with database.readers.begin() as session:
+        return session.get_one(Job, free.job_id).owner
+
+
+def legs(database: Database, n_workers: int, n_legs: int) -> Counter[str]:
+    """Whose units so many legs work on, one of the workers after the other ending its leg; by owner."""
+    served: Counter[str] = Counter()
+    held: list[tuple[Free, str]] = []
+    for n in range(n_legs):
+        if len(held) == n_workers:
+            free, token = held.pop(0)
+            release(database, free.unit_id, token)
+        free = take(database, f"token-{n}")
+        held.append((free, f"token-{n}"))
+        served[owner_of(database, free)] += 1
+    for free, token in held:
+        release(database, free.unit_id, token)
+    return served
+
+
+@pytest.mark.parametrize("n_workers", [1, 2, 3])
+def test_an_owner_with_many_jobs_gets_no_more_of_the_workers_than_one_with_one(
+    database: Database, n_workers: int
+) -> None:
+    queued_for(database, "many", 12)
+    queued_for(database, "one", 1)
+    served = legs(database, n_workers, 24)
+    assert served["many"] == served["one"] == 12
+
+
+def test_three_owners_share_two_workers_whatever_their_jobs(database: Database) -> None:
+    for owner, n_jobs in (("a", 1), ("b", 3), ("c", 8)):
+        queued_for(database, owner, n_jobs)
+    assert legs(database, 2, 24) == {"a": 8, "b": 8, "c": 8}
+
+
+def test_an_owner_alone_gets_all_workers(database: Database) -> None:
+    queued_for(database, "alone", 2)
+    assert legs(database, 3, 9) == {"alone": 9}
+
+
+def test_the_jobs_of_an_owner_take_turns_among_themselves(database: Database) -> None:
+    mine = queued_for(database, "mine", 3)
+    queued_for(database, "other", 1)
+    served = []
+    for n in range(12):
+        free = take(database, f"token-{n}")
+        served.append(free.job_id)
+        release(database, free.unit_id, f"token-{n}")
+    assert [job_id for job_id in served if job_id in mine] == mine * 2
+
+
+def test_a_leg_gives_way_to_an_owner_with_fewer_workers_and_not_to_one_with_as_many(database: Database) -> None:
+    [first], [second] = queued_for(database, "first", 1), queued_for(database, "second", 1)
+    held = take(database, "a"), take(database, "b")
+    assert {free.job_id for free in held} == {first, second}
+    queued_for(database, "first", 1)
+    with database.readers.begin() as session:
+        assert others_wait(session, first), "another job of the same owner has no worker"
+        assert not others_wait(session, second), "a worker that left would come back: its owner would have none"
+    queued_for(database, "third", 1)
+    with database.readers.begin() as session:
+        assert others_wait(session, second)
+
+
+def test_a_side_run_takes_its_turn_among_jobs(database: Database) -> None:
+    job_id, unit_ids = submit(database)
+    succeed(database, job_id, unit_ids)
+    extend(database, job_id)
+    newcomer, _ = sampling(database, 1)
+    served = []
+    for n in range(4):
+        free = take(database, f"token-{n}")
+        served.append((free.job_id, free.side))
+        release(database, free.unit_id, f"token-{n}")
+    assert set(served) == {(job_id, "extension"), (newcomer, None)}
+    assert served[:2] == served[2:]
+
+
+def test_reapers_call_again_for_some_of_a_long_queue(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leases, "CALLS_AT_ONCE", 3)
+    _, chains = sampling(database, N_CHAINS)
+    expire(database, *chains)
+    called = [reap(database) for _ in range(4)]
+    assert [len(each) for each in called] == [3, 3, 2, 0]
+    assert sorted(unit_id for each in called for unit_id in each) == chains

@@ -15,11 +15,13 @@ from app.core.errors import (
     DescriptionNotFound,
     DescriptionVectorsUnfit,
     MalformedRequest,
+    QuotaExceeded,
 )
 from app.core.lifecycle import find_corpus
+from app.core.quotas import StorageQuota, size
 from app.core.tables import CategoryDescription
 from app.core.vectors import to_bytes
-from app.http.dependencies import MAX_BODY_BYTES, CorpusId, Readers, database, problems
+from app.http.dependencies import MAX_BODY_BYTES, CorpusId, Readers, ServiceSettings, database, problems
 from app.schemas.descriptions import (
     DescriptionIn,
     DescriptionOut,
@@ -42,16 +44,19 @@ Content = tuple[str, bytes | None]  # text and vector
     "",
     operation_id="put_descriptions",
     summary="Describe categories",
-    responses=problems(CorpusNotFound, DescriptionVectorsUnfit, BodyTooLarge, MalformedRequest),
+    responses=problems(CorpusNotFound, DescriptionVectorsUnfit, QuotaExceeded, BodyTooLarge, MalformedRequest),
     max_body_size=32 * MAX_BODY_BYTES,
 )
-def put_descriptions(corpus_id: CorpusId, body: DescriptionsIn, request: Request) -> DescriptionsStored:
+def put_descriptions(
+    corpus_id: CorpusId, body: DescriptionsIn, request: Request, settings: ServiceSettings
+) -> DescriptionsStored:
     """Say what categories are about, in the place of all that was said before; the corpus gets a new version.
 
     The new categories of a job over it take the names that fit. Nothing happens if all is as it was.
     """
     check_names(body.descriptions)
-    store, wanted = Store(database(request), corpus_id), {each.name: content(each) for each in body.descriptions}
+    store = Store(database(request), corpus_id, quota=StorageQuota.of(settings))
+    wanted = {each.name: content(each) for each in body.descriptions}
     with store.database.sessions.begin() as session:
         version = store.lock(session)
         check_vectors(body.descriptions, find_corpus(session, corpus_id).vector_length)
@@ -61,8 +66,9 @@ def put_descriptions(corpus_id: CorpusId, body: DescriptionsIn, request: Request
         new = {name: of_one for name, of_one in wanted.items() if name not in same}
         if gone or new:
             version += 1
-            store.set_version(session, version)
             replace(session, corpus_id, version, gone, new)
+            store.grown = store.grown.plus(0, sum(size(text) + size(vector) for text, vector in new.values()))
+            store.set_version(session, version)
     n_changed = len(new.keys() & before.keys())
     return DescriptionsStored(
         added=len(new) - n_changed,

@@ -9,8 +9,9 @@ from sqlalchemy import ColumnElement, Select, func, select
 from sqlalchemy.orm import Session
 
 from app.core.document_vectors import has_vector
-from app.core.errors import BodyTooLarge, CorpusInUse, CorpusNotFound, DocumentNotFound, MalformedRequest
+from app.core.errors import BodyTooLarge, CorpusInUse, CorpusNotFound, DocumentNotFound, MalformedRequest, QuotaExceeded
 from app.core.lifecycle import find_corpus
+from app.core.quotas import StorageQuota
 from app.core.settings import Settings
 from app.core.tables import FOREVER, IS_CURRENT, MAX_KEY, MAX_NAME, Document
 from app.http.dependencies import (
@@ -135,7 +136,7 @@ def document_out(row: Document, has_vector: bool) -> CorpusDocument:
     "",
     operation_id="change_documents",
     summary="Correct many documents",
-    responses=problems(CorpusNotFound, DocumentNotFound, BodyTooLarge, MalformedRequest),
+    responses=problems(CorpusNotFound, DocumentNotFound, QuotaExceeded, BodyTooLarge, MalformedRequest),
     max_body_size=MAX_BODY_BYTES,
 )
 def change_documents(
@@ -156,7 +157,9 @@ def change_documents(
 def changed(request: Request, corpus_id: str, changes: dict[str, dict[str, Any]], settings: Settings) -> ChangesOut:
     """Make changes, and tell what became of them."""
     texts = request.app.state.remembered_texts
-    made = corrections.change(database(request), corpus_id, changes, read_limits(settings), texts)
+    made = corrections.change(
+        database(request), corpus_id, changes, read_limits(settings), texts, StorageQuota.of(settings)
+    )
     return ChangesOut(changed=made.n_changed, unchanged=made.n_unchanged, version=made.version)
 
 
@@ -218,7 +221,7 @@ def get_document(corpus_id: CorpusId, key: DocumentKey, readers: Readers) -> Cor
     "/{key:path}",
     operation_id="change_document",
     summary="Correct a document",
-    responses=problems(CorpusNotFound, DocumentNotFound, BodyTooLarge, MalformedRequest),
+    responses=problems(CorpusNotFound, DocumentNotFound, QuotaExceeded, BodyTooLarge, MalformedRequest),
     max_body_size=2 * MAX_BODY_BYTES,
 )
 def change_document(

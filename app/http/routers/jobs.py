@@ -34,7 +34,8 @@ from app.core.errors import (
     TooManyJobs,
 )
 from app.core.idempotency import Answer, Once
-from app.core.kinds import MODELS, SIDE_KINDS, SideKind, numbers_of
+from app.core.kinds import MODELS, SIDE_KINDS, SideKind, n_chains, numbers_of
+from app.core.quotas import Live
 from app.core.runs import LIVE, Run
 from app.core.settings import Settings
 from app.core.tables import Job, is_visible_job
@@ -144,7 +145,7 @@ def check_job(body: JobIn, readers: sessionmaker[Session], settings: Settings) -
     if the field that is named does not say where documents come from, JobTooLarge if it would take too much.
     """
     with readers.begin() as session:
-        version = lifecycle.find_corpus(session, body.corpus_id).version
+        corpus = lifecycle.find_corpus(session, body.corpus_id)
         sample = read_sample(session, body.corpus_id)
         check_usable(session, body.corpus_id, sample, body.text.options())
         labels = count_labels(session, body.corpus_id)
@@ -153,14 +154,15 @@ def check_job(body: JobIn, readers: sessionmaker[Session], settings: Settings) -
                 f"none of the {sample.n_documents} documents of corpus {body.corpus_id} has a label: upload some that "
                 "have, or say discover=true for a job in which all categories are new"
             )
-        chosen = with_vectors(session, body.corpus_id, version, body.settings(), body.vectors, settings)
+        chosen = with_vectors(session, corpus.id, corpus.version, body.settings(), body.vectors, settings)
         check_numbers(chosen, len(labels))
         if body.source_field is not None:
             check_source_field(session, body.corpus_id, body.source_field)
-        sizes = expected_sizes(session, body.corpus_id, version, chosen["text"], sample)
+        sizes = expected_sizes(session, corpus.id, corpus.version, chosen["text"], sample)
     expected = forecast(sizes, chosen)
     check_size("the job", expected.job_seconds, expected.peak_bytes, settings, body.model)
-    return Checked(chosen, expected, label_warnings(labels, sample.n_documents))
+    live = Live(1, n_chains(chosen), sizes.n_tokens)
+    return Checked(chosen, expected, label_warnings(labels, sample.n_documents), corpus.owner, live)
 
 
 def check_numbers(settings: Mapping[str, Any], n_known: int) -> None:
@@ -346,7 +348,7 @@ def extend_job(
         expected = forecast(sizes_of(session, job), {**job.settings, "sweeps": body.sweeps})
         seconds = sum(expected.seconds(kind) for kind in SIDE_KINDS[SideKind.EXTENSION])
         check_size("the extension", seconds, expected.peak_bytes, settings)
-        check_room(session, settings)
+        check_room(session, settings, job)
         [told] = describe(session, [job], settings)
     queue.wake(sessions, unit_ids)
     return queued(told, response)

@@ -13,8 +13,10 @@ from app.core.errors import (
     JobNotFound,
     MalformedRequest,
     NotSuggested,
+    QuotaExceeded,
     ResultsNotReady,
 )
+from app.core.quotas import StorageQuota
 from app.core.splits import split_of
 from app.core.tables import FOREVER, Audit, Category, Document, Job
 from app.http.dependencies import MAX_BODY_BYTES, JobId, Readers, ServiceSettings, database, problems
@@ -127,7 +129,9 @@ def get_pairs(job_id: JobId, readers: Readers) -> PairsOut:
     "/apply",
     operation_id="apply_labels",
     summary="Apply suggested labels",
-    responses=problems(JobNotFound, CorpusNotFound, ResultsNotReady, NotSuggested, BodyTooLarge, MalformedRequest),
+    responses=problems(
+        JobNotFound, CorpusNotFound, ResultsNotReady, NotSuggested, QuotaExceeded, BodyTooLarge, MalformedRequest
+    ),
     max_body_size=MAX_BODY_BYTES,
 )
 def apply_labels(
@@ -145,7 +149,9 @@ def apply_labels(
     chosen.sort(key=lambda suggestion: (-suggestion.probability, suggestion.key))
     relabelings = [Relabeling(each.key, each.label, each.suggested) for each in chosen[:MAX_APPLIED]]
     texts = request.app.state.remembered_texts
-    made = corrections.relabel(database(request), job.corpus_id, relabelings, read_limits(settings), texts)
+    made = corrections.relabel(
+        database(request), job.corpus_id, relabelings, read_limits(settings), texts, StorageQuota.of(settings)
+    )
     return LabelsApplied(
         applied=[AppliedOut(key=each.key, label=each.label, suggested=each.new_label) for each in made.done],
         left=[*left, *(left_out(key, label) for key, label in made.left.items())],

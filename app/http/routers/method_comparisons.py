@@ -148,7 +148,7 @@ def submit(
         if kept is None:
             made = method_comparisons.submit(session, body.corpus_id, body.name, planned)
             name_jobs(session, made, planned)
-            check_room(session, settings, sum(map(len, made.jobs)))
+            check_room(session, settings, [job for row in made.jobs for job in row])
             told = describe(session, made.comparison, settings)
             kept = answer(HTTPStatus.ACCEPTED, told, Location=told.links.self, Retry_After=POLL_SECONDS)
             kept, unit_ids = once.end(session, kept), made.unit_ids

@@ -45,7 +45,7 @@ def test_power(job_id: JobId, sessions: Sessions, settings: ServiceSettings, res
         if unit_ids:
             expected = forecast(sizes_of(session, job), job.settings)
             check_size("the power test", expected.seconds(UnitKind.POWER), expected.peak_bytes, settings)
-            check_room(session, settings)
+            check_room(session, settings, job)
         [told] = describe(session, [job], settings)
     if not unit_ids:
         response.status_code = HTTPStatus.OK

@@ -17,6 +17,7 @@ from app.core.errors import (
     IdempotencyKeyReused,
     MalformedRequest,
     NothingAccepted,
+    QuotaExceeded,
     ResourceDeleted,
     ServiceError,
     StorageFull,
@@ -25,6 +26,7 @@ from app.core.errors import (
     UploadTooLarge,
 )
 from app.core.idempotency import Answer, Once
+from app.core.quotas import StorageQuota
 from app.forecasts.limits import check_disk
 from app.http.dependencies import (
     CorpusId,
@@ -74,6 +76,7 @@ UPLOAD_BODY = file_body(
         MalformedRequest,
         IdempotencyKeyReused,
         ResourceDeleted,
+        QuotaExceeded,
         StorageFull,
     ),
     openapi_extra=UPLOAD_BODY,
@@ -100,6 +103,7 @@ async def upload_documents(
         settings.max_documents,
         partial(check_disk, settings),
         request.app.state.remembered_texts,
+        StorageQuota.of(settings),
     )
     if once.key is None:  # else an earlier answer may say more than that the corpus is gone
         await intake.patiently(store.look)

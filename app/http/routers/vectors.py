@@ -10,11 +10,13 @@ from app.core.errors import (
     CorpusNotFound,
     MalformedRequest,
     NothingAccepted,
+    QuotaExceeded,
     StorageFull,
     UnsupportedUpload,
     UploadAborted,
     UploadTooLarge,
 )
+from app.core.quotas import StorageQuota
 from app.forecasts.limits import check_disk
 from app.http.dependencies import CorpusId, ServiceSettings, database, problems
 from app.http.files import file_body, look_at, received, with_form
@@ -47,6 +49,7 @@ VECTORS_BODY = file_body(
         NothingAccepted,
         UploadAborted,
         MalformedRequest,
+        QuotaExceeded,
         StorageFull,
     ),
     openapi_extra=VECTORS_BODY,
@@ -67,7 +70,8 @@ async def put_vectors(
         report, spool = Report(), Spool(str(settings.uploads))
         with closing(spool.file):
             await vector_uploads.spooled(reading, spool, report)
-            work = partial(vector_uploads.put, database(request), corpus_id, spool, report, choices.on_error == "abort")
+            is_whole, quota = choices.on_error == "abort", StorageQuota.of(settings)
+            work = partial(vector_uploads.put, database(request), corpus_id, spool, report, is_whole, quota)
             made, report = await intake.patiently(work)
     return told(made, report, reading.format)
 

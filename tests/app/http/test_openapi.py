@@ -94,6 +94,7 @@ OPERATIONS = {
     "export_documents": ("get", "/v1/jobs/{job_id}/documents/export"),
     "export_categories": ("get", "/v1/jobs/{job_id}/categories/export"),
     "export_trace": ("get", "/v1/jobs/{job_id}/trace/export"),
+    "get_usage": ("get", "/v1/usage"),
     "get_health": ("get", "/health"),
     "get_readiness": ("get", "/readyz"),
     "get_liveness": ("get", "/livez"),
