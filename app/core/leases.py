@@ -244,7 +244,7 @@ def reap(session: Session) -> list[int]:
     poison = {run_of(unit): unit for unit in freed if unit.attempts >= MAX_ATTEMPTS}
     for run, unit in sorted(poison.items(), key=lambda item: item[1].id):
         end_run(session, run, "failed", poisonous(unit))
-    return [unit.id for unit in freed if run_of(unit) not in poison] + call_again(session)
+    return sorted([*(unit.id for unit in freed if run_of(unit) not in poison), *call_again(session)])
 
 
 def is_late(status: str) -> tuple[ColumnElement[bool] | TextClause, ...]:

@@ -14,6 +14,7 @@ from starlette.testclient import TestClient
 from app.access import callers, keys
 from app.core.db import Database
 from app.core.method_comparisons import Planned
+from app.core.settings import Settings
 from app.core.tables import Comparison, Corpus, FrozenModel, ModelPart
 from app.http import main
 from app.page.api import KEY_COOKIE
@@ -21,6 +22,12 @@ from tests.app.http.answered_jobs import Given, add_job
 
 JSON, FILE = "application/json", "application/octet-stream"
 DOCUMENTS = [Given("a", "optics"), Given("b", category=2, probability=0.9, known_probability=0.1)]
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    """Those of a service that takes requests at any rate."""
+    return settings.model_copy(update={"rate_limit": "none", "failed_keys_limit": "none"})
 
 
 @pytest.fixture(autouse=True)

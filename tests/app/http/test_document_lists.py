@@ -140,7 +140,6 @@ FILTERS: list[tuple[dict[str, Any], list[int]]] = [
     ({"key": "document-5"}, [5]),
     ({"key": "document"}, []),
     ({"key": "labeled-0"}, []),
-    ({"key": "\0"}, []),
     ({"key": "document-5", "search": "pin"}, [5]),
     ({"key": "document-5", "search": "bank"}, []),
     ({"key_prefix": "document-"}, list(range(8))),

@@ -174,7 +174,7 @@ def test_a_document_that_the_job_has_not_is_not_found(client: TestClient, databa
     made = add_job(database, [Given("a", category=0, probability=0.9)])
     late = b'{"key": "late", "text": "came later"}\n'
     client.post(f"{made.corpus}/documents", content=late, headers={"Content-Type": "application/x-ndjson"})
-    for key in ("b", "late", "a%00", "a/a"):
+    for key in ("b", "late", "a/a"):
         refused = client.get(f"{made.job}/documents/{key}")
         assert (refused.status_code, refused.json()["type"]) == (404, "urn:newfound:problem:document-not-found")
     live = add_job(database, [Given("a")], is_over=False).job

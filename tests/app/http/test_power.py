@@ -180,8 +180,8 @@ def running(database: Database) -> str:
 
 
 def but_for_time(job: Any) -> Any:
-    """The job without what changes with the time while a unit runs."""
-    return {**job, "progress": None} if "progress" in job else job
+    """The job without what changes with the time while a unit runs, or a refusal without the id of its request."""
+    return {**job, "progress": None} if "progress" in job else {**job, "request_id": None}
 
 
 @SQLITE
