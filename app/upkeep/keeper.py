@@ -26,16 +26,19 @@ class Keeper:
         self.database, self.removal = database, removal
         self.ages, self.file = ages_of(settings), file_of(settings.database)
         self.ended = threading.Event()
-        self.thread = threading.Thread(target=self.go_on, name="upkeep", daemon=True)
+        self.thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Begin, a turn from now."""
-        self.thread.start()
+        """Begin, a turn from now; nothing happens if that has been done."""
+        if self.thread is None:
+            self.thread = threading.Thread(target=self.go_on, name="upkeep", daemon=True)
+            self.thread.start()
 
     def stop(self) -> None:
         """End after the present transaction; the removal must have been stopped."""
         self.ended.set()
-        self.thread.join()
+        if self.thread is not None:
+            self.thread.join()
 
     def go_on(self) -> None:
         """Take turns until the API ends."""

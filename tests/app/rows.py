@@ -96,7 +96,7 @@ def end(database: Database, job_id: str) -> None:
     done = {"status": "done", "token": None, "lease_until": None, "attempts": 0, "error": None}
     times = dict.fromkeys(("claimed_at", "waits_since", "started_at", "finished_at"), now())
     with database.sessions.begin() as session:
-        session.execute(update(Unit).where(Unit.job_id == job_id).values(done))
+        session.execute(update(Unit).where(Unit.job_id == job_id).values(done | {"saved_at": now()}))
         session.execute(update(Job).where(Job.id == job_id).values(status="succeeded", **times))
 
 

@@ -9,7 +9,7 @@ from app.core.tables import Job, Unit
 from tests.app.rows import OF_MODEL, end, job_of, submit, succeed
 
 OWN = {"id", "job_id"}
-TIMES = {"created_at", "claimed_at", "waits_since", "started_at", "finished_at"}
+TIMES = {"saved_at", "created_at", "claimed_at", "waits_since", "started_at", "finished_at"}
 
 
 def told(row: Job | Unit) -> dict[str, Any]:

@@ -71,6 +71,8 @@ class Run:
         if wanted:
             wanted |= {name: value for name, value in self.furnished.spare(operation).items() if name in wanted}
             case.path_parameters.update(wanted)
+        if operation == "get_job_events" and case.path_parameters["job_id"] in self.seen:
+            case.path_parameters["job_id"] = ids["job_id"]  # which has ended: the events of others do not end
 
     def after_call(self, context: HookContext, case: Case[Any], response: schemathesis.Response) -> None:
         """Note the ids in an answer."""

@@ -50,7 +50,7 @@ def test_a_raw_body_is_the_file(size: int) -> None:
     body = b"text\r\nsome words\r\n--xyz--\r\n" * 100
     data, found = spooled(body, "text/csv; charset=utf-8", size=size)
     assert data == body
-    assert found[1:] == (None, "text/csv; charset=utf-8", hashlib.sha256(body).hexdigest(), {})
+    assert found[1:] == (None, "text/csv; charset=utf-8", len(body), hashlib.sha256(body).hexdigest(), {})
 
 
 def test_a_large_body_goes_to_disk_and_comes_back() -> None:
@@ -76,6 +76,7 @@ def test_a_form_has_one_file_and_fields(size: int) -> None:
     assert found[1:] == (
         "K\u00e4se.csv",
         "text/csv; charset=utf-8",
+        len(body),
         hashlib.sha256(content).hexdigest(),
         {"label": ["Rubrik \u00e4"], "text": ["title", "body"]},
     )
