@@ -159,7 +159,7 @@ def add_manners(app: FastAPI, settings: Settings) -> None:
     """
     app.add_middleware(FrontDoor, routes=app.routes, settings=settings)
     app.add_middleware(Negotiation, routes=app.routes, root_path=settings.root_path)
-    app.add_middleware(Preconditions)
+    app.add_middleware(Preconditions, routes=app.routes, root_path=settings.root_path)
     app.add_middleware(Validators)
     app.add_middleware(Rates, settings=settings)
     app.add_middleware(Access, keys=KnownKeys(app.state.database, settings.api_keys), settings=settings)

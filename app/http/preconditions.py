@@ -7,14 +7,17 @@ are milliseconds, and for decisions about an answer, which people make at once, 
 
 from asyncio import Lock
 from collections.abc import Sequence
+from functools import cached_property
 from http import HTTPStatus
 from weakref import WeakValueDictionary
 
 from starlette.requests import Request
+from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.core.errors import ChangedSince
 from app.core.request_ids import INNER
+from app.http.front_door import Operation, below, operations
 from app.http.header_lists import joined, names_tag, without
 from app.http.problems import refusal
 from app.http.validators import tag_of_answer
@@ -30,14 +33,14 @@ NOT_OF_READING = (
 class Preconditions:
     """Middleware that refuses a change of what is not any more as the client has seen it."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
+    def __init__(self, app: ASGIApp, routes: Sequence[BaseRoute], root_path: str) -> None:
+        self.app, self.routes, self.root_path = app, routes, root_path
         self.locks: WeakValueDictionary[str, Lock] = WeakValueDictionary()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         wanted = joined(scope["headers"], b"if-match") if scope.get("method") in METHODS else None
-        if wanted is None:
+        if wanted is None or not self.is_operation(scope):
             await self.app(scope, receive, send)
             return
         async with self.locks.setdefault(scope["path"], Lock()):
@@ -55,6 +58,16 @@ class Preconditions:
         if tag is not None:
             response.headers["ETag"] = tag
         await response(scope, receive, send)
+
+    @cached_property
+    def operations(self) -> list[Operation]:
+        """The operations, looked up with the first such request: by then all routes are there."""
+        return operations(self.routes)
+
+    def is_operation(self, scope: Scope) -> bool:
+        """Whether the path has the method at all; else the refusal is another one."""
+        path = below(self.root_path, scope["path"])
+        return any(each.path.match(path) and scope["method"] in each.methods for each in self.operations)
 
     async def read(self, scope: Scope) -> list[Message]:
         """What GET at the same path is answered with."""

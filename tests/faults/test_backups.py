@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from tests.faults.programs import ROOT
 from tests.faults.servers import PostgresServer
 from tests.faults.stack import TWO_CHAINS, Stack
@@ -15,6 +17,7 @@ from tests.waits import PATIENCE
 OTHER_JOB = {"seed": 8, "sweeps": 200}
 
 
+@pytest.mark.parametrize("opened_stack", ["embedded", pytest.param("deployed", marks=pytest.mark.slow)], indirect=True)
 def test_a_backup_in_mid_job_restored_elsewhere_has_all_and_goes_on_to_the_same_bytes(
     stack: Stack, tmp_path: Path
 ) -> None:

@@ -96,7 +96,7 @@ def fault(stack: Stack, name: str, job_id: str) -> Iterator[None]:
             yield
 
 
-@pytest.mark.parametrize("opened_stack", ["embedded", pytest.param("deployed", marks=pytest.mark.slow)], indirect=True)
+@pytest.mark.slow
 def test_what_was_accepted_under_load_is_there_once_whatever_is_killed_meanwhile(stack: Stack, report: Report) -> None:
     before = n_jobs(stack)
     job_id = stack.submit(**CHAINS)

@@ -9,6 +9,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from app.core.db import Database
 from app.http.header_lists import names_tag
+from app.http.main import routes
 from app.http.preconditions import Preconditions
 from app.http.validators import Validators
 from tests.app import rows
@@ -220,8 +221,8 @@ def test_while_nobody_knows_what_is_there_nothing_is_changed() -> None:
     async def receive() -> Message:
         return {"type": "http.request"}
 
-    scope = {"type": "http", "method": "DELETE", "path": "/v1/x", "headers": [(b"if-match", b"*")]}
-    asyncio.run(Preconditions(app)(scope, receive, send))
+    scope = {"type": "http", "method": "DELETE", "path": "/v1/jobs/1", "headers": [(b"if-match", b"*")]}
+    asyncio.run(Preconditions(app, routes(), "")(scope, receive, send))
     assert asked == ["GET"] and messages[0]["status"] == 503
 
 

@@ -34,7 +34,7 @@ CHECKS = (
     "use_after_free",
     "ensure_resource_availability",
 )
-REFUSALS = ["400", "404", "405", "409", "413", "415", "422"]  # of data that the document does not allow
+REFUSALS = ["400", "404", "405", "409", "412", "413", "415", "422"]  # of data that the document does not allow
 # Off: positive_data_acceptance, since a schema cannot say which cursors, filters, columns and pairs of settings there
 # are; ignored_auth and object_level_authorization, which the tests of owners do by a table of all operations.
 
