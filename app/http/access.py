@@ -10,7 +10,7 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app.access.callers import ANYONE, Caller, KnownKeys
+from app.access.callers import Caller, KnownKeys
 from app.core.errors import CrossSite, KeyMissing, ScopeMissing, ServiceError
 from app.core.request_ids import is_inner
 from app.core.settings import Settings
@@ -126,6 +126,6 @@ def check_scope(caller: Caller, method: str, path: str) -> None:
 
 
 def caller_of(request: Request) -> Caller:
-    """On whose behalf a request is that has been let in."""
-    found: Caller = request.scope.get("state", {}).get("caller", ANYONE)
+    """On whose behalf a request is that has been let in; only paths that are guarded have one."""
+    found: Caller = request.scope["state"]["caller"]
     return found
