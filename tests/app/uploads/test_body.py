@@ -76,7 +76,7 @@ def test_a_form_has_one_file_and_fields(size: int) -> None:
     assert found[1:] == (
         "K\u00e4se.csv",
         "text/csv; charset=utf-8",
-        len(body),
+        len(content),
         hashlib.sha256(content).hexdigest(),
         {"label": ["Rubrik \u00e4"], "text": ["title", "body"]},
     )
