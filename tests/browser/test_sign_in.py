@@ -50,6 +50,7 @@ def test_a_visitor_signs_in_uploads_and_signs_out(
     page.get_by_label("API key").fill(secret)
     page.get_by_role("button", name="Sign in").click()
     expect(page).to_have_url(f"{service.address}/?jobs_from=")
+    page.wait_for_load_state("load")  # of the scripts that take the file
     content = b"text;label\none document;known\nanother one;\n"
     page.get_by_label(CHOOSE).set_input_files({"name": "a.csv", "mimeType": "text/csv", "buffer": content})
     page.get_by_role("button", name="Add 2 documents").click()

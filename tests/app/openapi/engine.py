@@ -1,6 +1,8 @@
 """Schemathesis over the OpenAPI document of a furnished service: what it found wrong, and what it got to see."""
 
+import gc
 import re
+import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection
 from functools import wraps
@@ -142,7 +144,15 @@ def run(
     finally:
         for hook in hooks:
             schemathesis.hooks.unregister(hook)
+        forget_streams()
     return found
+
+
+def forget_streams() -> None:
+    """Collect what the library's transport leaves open: warnings of it would be raised in whichever test is next."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 def function(method: Callable[..., Any]) -> Callable[..., Any]:
