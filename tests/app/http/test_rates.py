@@ -1,8 +1,10 @@
 """Rates: how often one may ask is counted by key, and keys that are no good by address."""
 
+import gc
 import logging
 import re
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +26,15 @@ PROBLEM = "urn:newfound:problem:too-many-requests"
 BAD = "nf_000000000000_" + "A" * 43
 
 pytestmark = pytest.mark.parametrize("kind", ["sqlite"])
+
+
+@pytest.fixture(autouse=True)
+def forgotten() -> Iterator[None]:
+    """Connections to Redis live as long as their process: those of a test are collected here, warnings and all."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 @contextmanager
