@@ -76,6 +76,7 @@ class KnownKeys:
         """Whose key this is, if it is a good one."""
         with self.database.readers.begin() as session:
             found = keys.find(session, presented)
+            is_noted = found is not None and keys.is_noted(session, found.id)
         if found is None:
             return None
         caller = Caller(found.owner, found.id, frozenset(found.scopes.split()))
@@ -83,8 +84,9 @@ class KnownKeys:
             if len(self.callers) >= MAX_KEPT:
                 self.callers.clear()
             self.callers[hashed(presented)] = caller, self.clock() + KEPT_SECONDS
-        with self.database.sessions.begin() as session:
-            keys.note_use(session, found.id)
+        if not is_noted:  # else nothing is written: readers wait for nobody, also where no disk has room
+            with self.database.sessions.begin() as session:
+                keys.note_use(session, found.id)
         return caller
 
 

@@ -58,10 +58,15 @@ def find(session: Session, presented: str) -> ApiKey | None:
     return None if found.expires_at is not None and found.expires_at <= at else found
 
 
+def is_noted(session: Session, key_id: str) -> bool:
+    """Whether it is known of the last hour that a key is in use."""
+    noted = select(ApiKey.id).where(ApiKey.id == key_id, ApiKey.used_at >= now() - USED_SECONDS)
+    return session.scalar(noted) is not None
+
+
 def note_use(session: Session, key_id: str) -> None:
-    """Record that a key is in use, unless that is known of the last hour."""
-    is_old = ApiKey.used_at.is_(None) | (ApiKey.used_at < now() - USED_SECONDS)
-    session.execute(update(ApiKey).where(ApiKey.id == key_id, is_old).values(used_at=now()))
+    """Record that a key is in use."""
+    session.execute(update(ApiKey).where(ApiKey.id == key_id).values(used_at=now()))
 
 
 def revoke(session: Session, key_id: str) -> ApiKey:
