@@ -82,6 +82,7 @@ from app.http.routers import (
     vectors,
 )
 from app.http.security_headers import SecurityHeaders
+from app.http.shared_reads import SharedReads
 from app.http.validators import Validators
 from app.observation import tracing
 from app.observation.metrics import Metrics
@@ -160,6 +161,7 @@ def add_manners(app: FastAPI, settings: Settings) -> None:
     app.add_middleware(FrontDoor, routes=app.routes, settings=settings)
     app.add_middleware(Negotiation, routes=app.routes, root_path=settings.root_path)
     app.add_middleware(Preconditions, routes=app.routes, root_path=settings.root_path)
+    app.add_middleware(SharedReads, root_path=settings.root_path)
     app.add_middleware(Validators)
     app.add_middleware(Rates, settings=settings)
     app.add_middleware(Access, keys=KnownKeys(app.state.database, settings.api_keys), settings=settings)

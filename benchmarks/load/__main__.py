@@ -2,7 +2,8 @@
 
 Starts the service as real processes on loopback (with what `make test` installs), on each stack in turn: SQLite and a
 broker of files (embedded), PostgreSQL and Redis (deployed). Each scenario meets an API that was just started and makes
-load for a bounded time, while a process of its own asks GET /health and a job at a fixed rate, 20 times a second each.
+load for a bounded time, while a process of its own asks GET /health and a job at a fixed rate, 20 times a second each;
+twice where the load are many clients itself.
 
 A table in Markdown for each stack: milliseconds at the median, at p99 and at most, and failed requests of all, of both
 probes; the API's memory in MB before, at most during, and after; seconds of load; and what became of the load. Then
@@ -34,7 +35,6 @@ from tests.waits import REQUEST_SECONDS
 # In this order: a first upload is one only before anything else has filled the tables.
 KINDS = (Idle, FirstUpload, LongHead, WideCsv, Drips, ListJobs, ImpossibleFrequency, Uploads, Delete, Together)
 SCENARIOS: dict[str, type[Scenario]] = {kind.name: kind for kind in KINDS}
-RATE = 20.0  # requests a second of each probe
 SETTLE_SECONDS = 1.0  # before and after the load
 
 
@@ -91,7 +91,7 @@ def measure(service: Service, stack: str, scenario: Scenario) -> Outcome:
     scenario.prepare()
     limit = scenario.scale.limit
     memory, machine_load = Memory(service.api), os.getloadavg()[0]
-    with probes(service) as samples:
+    with probes(service, scenario.probe_rate) as samples:
         time.sleep(SETTLE_SECONDS)
         began = time.monotonic()
         [figures] = at_once([lambda: scenario.load(began + limit)])
@@ -136,9 +136,9 @@ def unmeasured(stack: str, name: str, error: Exception) -> Outcome:
 
 
 @contextmanager
-def probes(service: Service) -> Iterator[dict[str, list[Sample]]]:
-    """Probes run within this context; their samples, by path, are there after it."""
-    command = [sys.executable, "-m", "benchmarks.load.probe", str(service.port), str(RATE), *service.probed]
+def probes(service: Service, rate: float) -> Iterator[dict[str, list[Sample]]]:
+    """Probes run within this context, so often a second; their samples, by path, are there after it."""
+    command = [sys.executable, "-m", "benchmarks.load.probe", str(service.port), str(rate), *service.probed]
     samples: dict[str, list[Sample]] = {}
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:

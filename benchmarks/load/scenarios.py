@@ -84,6 +84,7 @@ class Scenario(ABC):
 
     name: ClassVar[str]
     least_workers: ClassVar[int] = 1
+    probe_rate: ClassVar[float] = 20.0  # requests a second of each probe
 
     def __init__(self, service: Service, scale: Scale) -> None:
         self.service, self.client, self.scale = service, service.client, scale

@@ -55,6 +55,7 @@ class Together(Scenario):
 
     name = "together"
     least_workers = 2
+    probe_rate = 2.0  # the clients are the load, and what the chains lose is to be lost to them
 
     def prepare(self) -> None:
         """Run the job by itself, then again; when that is at work, beside clients of a server that does nothing."""
