@@ -50,15 +50,19 @@ class Once:
         """Note the request, or know the answer to an earlier one. Raises IdempotencyKeyReused, ResourceDeleted."""
         if self.key is None:
             return None
-        forget(session)
-        session.execute(  # should it still be there, it gives the key back
+        noted = upsert(session, IdempotentRequest).values(scope=self.scope, key=self.key, digest=self.digest)
+        noted = noted.on_conflict_do_nothing().returning(IdempotentRequest.id)
+        if session.scalar(noted) is not None:
+            return None
+        given_back = session.scalars(  # by a request that is too old
             update(IdempotentRequest)
             .where(*self.mine(), is_old())
             .values(scope="", key=cast(IdempotentRequest.id, String))
+            .returning(IdempotentRequest.id)
             .execution_options(synchronize_session=False)
-        )
-        noted = upsert(session, IdempotentRequest).values(scope=self.scope, key=self.key, digest=self.digest)
-        session.execute(noted.on_conflict_do_nothing())
+        ).all()
+        if given_back:
+            session.execute(noted)
         return self.answer_of(session, session.scalars(self.rows()).one())
 
     def end(self, session: Session, answer: Answer) -> Answer:

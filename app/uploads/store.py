@@ -119,12 +119,16 @@ class Store:
         return again
 
     def look(self) -> None:
-        """See that the corpus is there, and know its texts, while nobody waits for it. Raises CorpusNotFound."""
+        """See that the corpus is there, and know its texts, while nobody waits for it. Raises CorpusNotFound.
+
+        Where some are known, the first batch asks for those that have come since: they are few.
+        """
         self.check_room()
         with self.database.readers.begin() as session:
             self.vectors.length = find_corpus(session, self.corpus_id).vector_length
             self.n_documents = count_documents(session, self.corpus_id)
-            self.texts = self.texts.with_newer(session, self.corpus_id)
+            if self.texts.first is None:
+                self.texts = self.texts.with_newer(session, self.corpus_id)
 
     def named(self, batch: Batch) -> Batch:
         """The batch with a key for each row. Its turn comes once, in the order of the file."""

@@ -171,14 +171,6 @@ def test_a_key_is_kept_for_a_day(client: TestClient, database: Database) -> None
     assert submit(client, "key", seed=1).content == other.content
 
 
-def test_old_keys_are_deleted_on_the_way(client: TestClient, database: Database) -> None:
-    for n in range(5):
-        submit(client, f"key {n}")
-    age(database, 86_500)
-    submit(client, "new")
-    assert count(database, IdempotentRequest) == 1
-
-
 @pytest.mark.parametrize("key", ["", "k" * 201, "Schl\u00fcssel", "a\tb"])
 def test_a_key_that_is_none_is_a_422_that_says_where(client: TestClient, database: Database, key: str) -> None:
     headers = {"Idempotency-Key": key.encode("latin-1")}
