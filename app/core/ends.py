@@ -5,6 +5,7 @@ goes on from, and what was decided, is read when it begins.
 """
 
 from collections.abc import Sequence
+from functools import cache
 
 from sqlalchemy import ColumnElement, select, update
 from sqlalchemy.orm import Session, aliased
@@ -39,6 +40,7 @@ def let_heirs_begin(session: Session, source_id: str) -> None:
         change(session, update(Unit).where(*is_first).values(status="ready", lease_until=now() - 1))
 
 
+@cache
 def waits() -> ColumnElement[bool]:
     """The condition that a job waits for the one that it continues."""
     first = aliased(Unit)

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session, sessionmaker
 from app.broker import queue
 from app.core import lifecycle
 from app.core.idempotency import Answer, Once
-from app.core.runs import Run
+from app.core.runs import LIVE, Run
 from app.core.settings import Settings
 from app.core.tables import Job
 from app.forecasts.limits import check_room
@@ -18,7 +18,8 @@ from app.http.progress import describe
 from app.schemas.jobs import JobOut
 from app.webhooks.sending import rearm
 
-POLL_SECONDS = "1"  # when to ask again for a live job
+POLL_SECONDS = "1"  # when to ask for a job that was just queued
+POLLS_OF_REST, MOST_POLL_SECONDS = 50, 10  # in the time left; whoever does so hears of the end 2 % late
 
 
 def accepted(session: Session, once: Once, job: Job, settings: Settings, secret: str | None = None) -> Answer:
@@ -54,6 +55,15 @@ def resume(run: Run, sessions: sessionmaker[Session], settings: Settings, respon
         [told] = describe(session, [job], settings)
     queue.wake(sessions, unit_ids)
     return queued(told, response)
+
+
+def poll_seconds(told: JobOut) -> str | None:
+    """When to ask for a job again; None if neither it nor a side run is live."""
+    runs = [run for run in (told, told.extension, told.power_test) if run is not None and run.status in LIVE]
+    if not runs:
+        return None
+    soonest = min(run.progress.seconds_left or 0.0 for run in runs)
+    return str(min(max(int(soonest / POLLS_OF_REST), 1), MOST_POLL_SECONDS))
 
 
 def queued(told: JobOut, response: Response) -> JobOut:

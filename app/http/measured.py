@@ -18,7 +18,8 @@ logger = logging.getLogger("app.http.access")
 
 METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
 LEFT = 499  # the status of a request whose client left before the answer began, as proxies write it
-PROBES = frozenset({"/health", "/livez", "/metrics", "/readyz"})  # asked every few seconds: logged as DEBUG if well
+# Asked every second or so, by everybody who waits: logged as DEBUG if well.
+ROUTINE = frozenset({"/health", "/livez", "/metrics", "/readyz", "/v1/jobs/{job_id}"})
 
 
 class Measured:
@@ -60,7 +61,7 @@ class Measured:
 
 def log(scope: Scope, method: str, found: Found, status: int, seconds: float, n_bytes: int) -> None:
     """Log a request that has ended."""
-    is_routine = found.route in PROBES and status < HTTPStatus.BAD_REQUEST
+    is_routine = method == "GET" and found.route in ROUTINE and status < HTTPStatus.BAD_REQUEST
     level = logging.DEBUG if is_routine else logging.INFO
     if not logger.isEnabledFor(level):
         return

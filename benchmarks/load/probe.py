@@ -32,6 +32,7 @@ class Connection:
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader, self.writer = reader, writer
+        self.retry_after = 0.0  # seconds, as the last answer said
 
     async def get(self, path: str) -> int:
         """The status of the answer to a GET, once all of it is here."""
@@ -43,6 +44,7 @@ class Connection:
         lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {value}" for name, value in told.items()), "", ""]
         self.writer.write("\r\n".join(lines).encode() + body)
         head = (await self.reader.readuntil(b"\r\n\r\n")).lower()
+        self.retry_after = float(head.partition(b"\r\nretry-after:")[2].partition(b"\r\n")[0] or 0)
         length = head.partition(b"\r\ncontent-length:")[2].partition(b"\r\n")[0]
         return int(head.split(maxsplit=2)[1]), await self.reader.readexactly(int(length))
 

@@ -26,7 +26,7 @@ from benchmarks.load.traffic import HUNG, Plan, Told
 from tests.faults.programs import ROOT
 from tests.waits import REQUEST_SECONDS, free_port, wait_for
 
-POLLERS, POLL_SECONDS = 200, 1.0  # as often as `Retry-After` says: 200 polls a second
+POLLERS, POLL_SECONDS = 200, 1.0  # at most as often as `Retry-After` says
 UPLOADERS, UPLOAD_SECONDS, BATCH = 20, 4.0, 20  # 5 uploads, 100 documents a second, or 360,000 an hour
 VIEWERS, VIEW_SECONDS = 2, 5.0  # a page asks the API for all that it shows
 JOB = {"model": "lbpl-ntm", "chains": 2, "seed": 7, "burn_in": 1}

@@ -32,7 +32,7 @@ class Plan(NamedTuple):
     port: int
     polled: str
     pollers: int
-    poll_seconds: float  # between two polls of one of them
+    poll_seconds: float  # between two polls of one of them, or more if the service says so (Retry-After)
     viewed: str
     viewers: int
     view_seconds: float
@@ -78,6 +78,10 @@ class Caller:
             return NO_ANSWER, b""
         finally:
             self.longest = max(self.longest, time.monotonic() - began)
+
+    def retry_after(self) -> float:
+        """Seconds after which the service wants to be asked again."""
+        return 0.0 if self.connection is None else self.connection.retry_after
 
     def close(self) -> None:
         """Give the connection up."""
@@ -129,8 +133,14 @@ class Uploader:
         return status
 
 
-async def paced(seconds: float, act: Callable[[], Awaitable[int]], samples: list[Sample], stop: asyncio.Event) -> None:
-    """Act once in so many seconds, or nearly so, until the end."""
+async def paced(
+    seconds: float,
+    act: Callable[[], Awaitable[int]],
+    samples: list[Sample],
+    stop: asyncio.Event,
+    least: Callable[[], float] = lambda: 0.0,
+) -> None:
+    """Act once in so many seconds, or in more if it is to be `least`, or nearly so, until the end."""
     at = time.monotonic() + random.uniform(0.0, seconds)
     while not stop.is_set():
         await until(at, stop)
@@ -138,7 +148,7 @@ async def paced(seconds: float, act: Callable[[], Awaitable[int]], samples: list
             lag = time.monotonic() - at
             status = await act()
             samples.append(Sample(at, max(lag, 0.0), time.monotonic() - at, status))
-            at += seconds * random.uniform(1 - JITTER, 1 + JITTER)
+            at += max(seconds, least()) * random.uniform(1 - JITTER, 1 + JITTER)
 
 
 async def until(at: float, stop: asyncio.Event) -> None:
@@ -169,7 +179,7 @@ async def run(plan: Plan, stop: asyncio.Event) -> Told:
 
     polls, views, uploads = list[Sample](), list[Sample](), list[Sample]()
     await asyncio.gather(
-        *(paced(plan.poll_seconds, getting(caller, plan.polled), polls, stop) for caller in of_pollers),
+        *(paced(plan.poll_seconds, getting(each, plan.polled), polls, stop, each.retry_after) for each in of_pollers),
         *(paced(plan.view_seconds, getting(caller, plan.viewed), views, stop) for caller in of_viewers),
         *(paced(plan.upload_seconds, uploader.upload, uploads, stop) for uploader in uploaders),
     )

@@ -36,14 +36,14 @@ from app.core.errors import (
 from app.core.idempotency import Answer, Once
 from app.core.kinds import MODELS, SIDE_KINDS, SideKind, n_chains, numbers_of
 from app.core.quotas import Live
-from app.core.runs import LIVE, Run
+from app.core.runs import Run
 from app.core.settings import Settings
 from app.core.tables import Job, is_visible_job
 from app.forecasts.corpus_sample import check_usable, read_sample
 from app.forecasts.corpus_sizes import expected_sizes, sizes_of
 from app.forecasts.forecast import forecast
 from app.forecasts.limits import check_room, check_size
-from app.http.controls import POLL_SECONDS, accepted, queued, resume, stop
+from app.http.controls import accepted, poll_seconds, queued, resume, stop
 from app.http.dependencies import (
     ID_PATTERN,
     MAX_BODY_BYTES,
@@ -253,12 +253,13 @@ def list_jobs(
     responses=problems(JobNotFound),
 )
 def get_job(job_id: JobId, readers: Readers, settings: ServiceSettings, response: Response) -> JobOut:
-    """Follow a job: its status, progress, rate and time left. For a live job, `Retry-After` says when to poll again."""
+    """Follow a job: its status, progress, rate and time left. For a live job, `Retry-After` says when to poll again:
+    the sooner, the less time is left."""
     with readers.begin() as session:
         job = lifecycle.find_job(session, job_id)
         [told] = describe(session, [job], settings)
-    if any(run is not None and run.status in LIVE for run in (told, told.extension, told.power_test)):
-        response.headers["Retry-After"] = POLL_SECONDS
+    if (seconds := poll_seconds(told)) is not None:
+        response.headers["Retry-After"] = seconds
     return told
 
 
