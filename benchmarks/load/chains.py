@@ -14,6 +14,7 @@ from app.core.tables import Checkpoint, Unit
 from benchmarks.load.client import make_room
 
 LOOK_SECONDS = 0.5  # less than there is between two saves
+DEGREE = 2  # of the curve of times by sweeps: the cost of a sweep changes evenly
 
 
 class Save(NamedTuple):
@@ -68,7 +69,8 @@ def relative_speed(saves: Saves, alone: Saves, began: float, ended: float) -> fl
     """How fast chains were in a stretch of time, as a share of how fast the same sweeps were done alone.
 
     Sweeps cost more or less as a chain goes on, so that a rate says little by itself; the same seed makes the same
-    ones. NaN if a chain was not at work for the whole time.
+    ones. How long they took alone is taken from a curve through all of its saves: what held up the machine for a moment
+    then is not to count. NaN if a chain was not at work for the whole time.
     """
     if not saves or saves.keys() != alone.keys():
         return float("nan")
@@ -77,8 +79,9 @@ def relative_speed(saves: Saves, alone: Saves, began: float, ended: float) -> fl
         if not mine[0].at <= began < ended <= mine[-1].at:
             return float("nan")
         first, last = np.interp([began, ended], *columns(mine))
-        sweeps, times = columns(alone[chain])[::-1]
-        took += float(np.interp(last, sweeps, times) - np.interp(first, sweeps, times))
+        times, sweeps = columns(alone[chain])
+        curve = np.polyfit(sweeps, times, min(DEGREE, len(sweeps) - 1))
+        took += float(np.polyval(curve, last) - np.polyval(curve, first))
     return took / ((ended - began) * len(saves))
 
 

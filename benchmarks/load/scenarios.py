@@ -73,7 +73,7 @@ SCALES = {
         deleted_documents=1_500_000,
         uploads=20,
         uploaded_documents=15_000,
-        null_seconds=30.0,
+        null_seconds=20.0,
         together_seconds=60.0,
     ),
 }

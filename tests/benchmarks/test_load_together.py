@@ -36,11 +36,20 @@ Answering = Callable[[bytes], Awaitable[bytes | None]]
 
 
 def test_a_chain_that_takes_twice_as_long_for_the_same_sweeps_has_half_its_speed():
-    alone = {0: [Save(0.0, 0), Save(10.0, 100), Save(30.0, 200)]}  # the later sweeps cost twice as much
+    alone = {0: [Save(n / 20 + n**2 / 2_000, n) for n in range(0, 201, 2)]}  # the later sweeps cost more
     slowed = {0: [Save(1_000.0 + 2 * save.at, save.n_sweeps) for save in alone[0]]}
     for began, ended in ((1_000.0, 1_060.0), (1_005.0, 1_015.0), (1_015.0, 1_045.0)):
-        assert relative_speed(slowed, alone, began, ended) == pytest.approx(0.5)
-    assert relative_speed(alone, alone, 3.0, 22.0) == pytest.approx(1.0)
+        # Between saves, 2 sweeps apart, the cost of a sweep changes by 2 / 1000 of a second at most.
+        assert relative_speed(slowed, alone, began, ended) == pytest.approx(0.5, abs=0.001)
+    assert relative_speed(alone, alone, 3.0, 22.0) == pytest.approx(1.0, abs=0.001)
+
+
+def test_a_moment_in_which_the_machine_stood_still_does_not_make_a_chain_alone_slow():
+    """The curve through a step of 1 s in the middle of 30 s rises by 1.5 / 30 = 0.05 more a second; the step by 1."""
+    even = {0: [Save(n / 10, n) for n in range(301)]}
+    stood_still = {0: [Save(save.at + (save.n_sweeps > 150), save.n_sweeps) for save in even[0]]}
+    for began, ended in ((5.0, 10.0), (14.0, 16.0), (20.0, 25.0)):
+        assert relative_speed(even, stood_still, began, ended) == pytest.approx(1.0, abs=0.06)
 
 
 def test_the_speed_of_chains_is_unknown_when_one_was_not_at_work_all_the_time():
