@@ -2,6 +2,7 @@
 
 import errno
 import sqlite3
+import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ from sqlalchemy import (
     select,
 )
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy.exc import InterfaceError, InvalidatePoolError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import Session, sessionmaker
@@ -63,6 +64,7 @@ POSTGRES_DISK_FULL = "53100"
 
 # FastAPI answers on 40 threads; each may hold a connection, so none waits for another's answer.
 POOL_SIZE, POOL_OVERFLOW = 5, 35
+TRUSTED_SECONDS = 1.0  # after its last use a connection is taken to be alive
 
 
 SQLITE_AWAY = {
@@ -99,10 +101,10 @@ def connect(url: str) -> Database:
         url,
         pool_size=POOL_SIZE,
         max_overflow=POOL_OVERFLOW,
-        pool_pre_ping=True,
         connect_args=arguments,
         hide_parameters=True,  # in errors: they are what clients sent
     )
+    try_idle_connections(engine)
     if is_sqlite:
         make_folder(url)
         event.listen(engine, "connect", set_pragmas)
@@ -111,6 +113,28 @@ def connect(url: str) -> Database:
         event.listen(engine, "begin", limit_locks)
     reading = engine.execution_options(readonly=True)
     return Database(engine, sessionmaker(engine, expire_on_commit=False), sessionmaker(reading, expire_on_commit=False))
+
+
+def try_idle_connections(engine: Engine) -> None:
+    """Let a connection be tried before it is used again, unless it was in use just now, as under load they all are.
+
+    One that the database has ended is replaced, with all that are as old: whoever asked notices nothing.
+    """
+
+    def leave(_: Any, record: Any) -> None:
+        record.info["left_at"] = time.monotonic()
+
+    def take(connection: Any, record: Any, _: Any) -> None:
+        left_at = record.info.get("left_at")  # none of a new one
+        if left_at is None or time.monotonic() - left_at < TRUSTED_SECONDS:
+            return
+        try:
+            engine.dialect.do_ping(connection)
+        except engine.dialect.loaded_dbapi.Error as error:
+            raise InvalidatePoolError from error
+
+    event.listen(engine, "checkin", leave)
+    event.listen(engine, "checkout", take)
 
 
 def make_folder(url: str) -> None:
@@ -203,8 +227,8 @@ def locked() -> sqlite3.OperationalError:
 def limit_locks(connection: Connection) -> None:
     """Begin a transaction on PostgreSQL; readers may idle, as one that feeds the tokenizer does."""
     if not connection.get_execution_options().get("readonly", False):
-        for limit in ("idle_in_transaction_session_timeout", "lock_timeout"):
-            connection.exec_driver_sql(f"SET LOCAL {limit} = {LOCK_MILLISECONDS}")
+        limits = ("idle_in_transaction_session_timeout", "lock_timeout")
+        connection.exec_driver_sql("; ".join(f"SET LOCAL {limit} = {LOCK_MILLISECONDS}" for limit in limits))
 
 
 class DatabaseClock(FunctionElement[float]):

@@ -6,7 +6,7 @@ from time import sleep
 from typing import Any
 
 import pytest
-from sqlalchemy import event, func, select, update
+from sqlalchemy import event, func, select, text, update
 from sqlalchemy.exc import OperationalError, PendingRollbackError
 
 from app.core import db
@@ -136,3 +136,35 @@ def test_no_plan_of_a_statement_outlives_it(database: Database) -> None:
             assert driver.prepare_threshold is None
     with database.readers.begin() as session:
         assert session.scalar(select(func.count()).select_from(Corpus)) == 1
+
+
+def test_a_connection_is_tried_before_its_use_unless_it_was_in_use_just_now(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[Any] = []
+    ping = database.engine.dialect.do_ping
+    monkeypatch.setattr(
+        database.engine.dialect, "do_ping", lambda connection: tried.append(connection) or ping(connection)
+    )
+    for seconds, n_tried in ((db.TRUSTED_SECONDS, 0), (0.0, 1)):
+        monkeypatch.setattr(db, "TRUSTED_SECONDS", seconds)
+        with database.readers.begin() as session:
+            session.execute(text("SELECT 1"))
+        assert len(tried) == n_tried
+
+
+@pytest.mark.parametrize("kind", ["postgresql"])
+def test_connections_that_the_server_has_ended_are_replaced_unnoticed(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with database.readers.begin() as one, database.readers.begin() as other:  # two of the pool
+        pids = [session.scalar(text("SELECT pg_backend_pid()")) for session in (one, other)]
+    monkeypatch.setattr(db, "TRUSTED_SECONDS", 0.0)
+    outside = db.connect(database.engine.url.render_as_string(hide_password=False)).engine
+    with outside.connect() as connection:
+        for pid in pids:
+            connection.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": pid})
+    outside.dispose()
+    for _ in pids:
+        with database.sessions.begin() as session:
+            assert session.scalar(text("SELECT pg_backend_pid()")) not in pids
