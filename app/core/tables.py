@@ -327,7 +327,8 @@ class Job(Base):
             sqlite_where=IS_LIVE,
             postgresql_where=IS_LIVE,
         ),
-        Index("ix_jobs_status", "status", "model", "deleted_at"),  # what metrics count
+        # What metrics count. It begins with the model, since SQLite would read a list by status from it, and sort that.
+        Index("ix_jobs_model", "model", "status", "deleted_at"),
         Index("ix_jobs_deleted", "deleted_at", sqlite_where=IS_DELETED, postgresql_where=IS_DELETED),
     )
 

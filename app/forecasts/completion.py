@@ -137,6 +137,8 @@ def fraction(run: Run) -> float:
     The share of `encode` is the same for all sizes: these are known better when it is done, and the fraction of a run
     must not fall then; nor when the pace of other jobs changes.
     """
+    if run.states and all(state.n_begun == 0 == state.waited for state in run.states):  # in a long queue, most
+        return 0.0
     parts = stretches(run._replace(paces={}))
     n_encode = sum(stretch.states[0].kind == UnitKind.ENCODE for stretch in parts)  # it comes first
     share = run.encode_share if n_encode else 0.0

@@ -13,10 +13,9 @@ from app.core import disk, ends, presence
 from app.core.db import Database, now
 from app.core.embedding_models import embedding_digest, waits_for
 from app.core.kinds import UnitKind, vectors_made_by
-from app.core.runs import LIVE
 from app.core.schema import head_revision, schema_revision
 from app.core.settings import Settings
-from app.core.tables import IS_AT_HAND, Job, SideRun, Unit
+from app.core.tables import IS_AT_HAND, Job, Unit
 
 BROKER_SECONDS = 5.0  # for which what is known of the broker holds
 NO_WORKER = "no worker is running: start one with `newfound worker`"
@@ -106,9 +105,12 @@ def why_jobs_wait(session: Session, settings: Settings) -> str | None:
     return disk.shortage(settings, share=0.5) or (None if broker.is_there() else NO_BROKER)
 
 
-def notes_of(session: Session, job_ids: set[str], settings: Settings) -> dict[str, str | None]:
-    """Why each of some jobs is not progressing, of those on which nobody works although they are live."""
-    return notes_of_unattended(session, unattended(session, job_ids), settings)
+def notes_of(session: Session, live: set[str], settings: Settings) -> dict[str, str | None]:
+    """Why each of some live jobs is not progressing, of those on which nobody works."""
+    if not live:
+        return {}
+    held = select(Unit.job_id).where(Unit.job_id.in_(live), Unit.status == "running", Unit.lease_until > now())
+    return notes_of_unattended(session, live - set(session.scalars(held)), settings)
 
 
 def notes_of_unattended(session: Session, idle: set[str], settings: Settings) -> dict[str, str | None]:
@@ -131,13 +133,3 @@ def without_model(session: Session, job_ids: set[str], settings: Settings) -> di
     models = presence.embedding_models(session, settings) if job_ids and presence.alive(session, settings) else None
     wanted = {} if models is None else {job_id: vectors_made_by(given) for job_id, given in session.execute(ready)}
     return {job_id: waits_for(digest) for job_id, digest in wanted.items() if digest and digest not in (models or ())}
-
-
-def unattended(session: Session, job_ids: set[str]) -> set[str]:
-    """Those of some jobs on which nobody works, although they or a side run of theirs are live."""
-    if not job_ids:
-        return set()
-    main = select(Job.id).where(Job.id.in_(job_ids), Job.status.in_(LIVE))
-    side = select(SideRun.job_id).where(SideRun.job_id.in_(job_ids), SideRun.status.in_(LIVE))
-    held = select(Unit.job_id).where(Unit.job_id.in_(job_ids), Unit.status == "running", Unit.lease_until > now())
-    return {*session.scalars(main), *session.scalars(side)} - set(session.scalars(held))

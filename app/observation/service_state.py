@@ -60,7 +60,7 @@ def read_state(session: Session, settings: Settings) -> ServiceState:
 def jobs_by_status(session: Session) -> Counter[tuple[str, str]]:
     """How many jobs there are of each status and model."""
     asked = select(Job.status, Job.model, func.count()).where(Job.deleted_at.is_(None))
-    rows = session.execute(asked.group_by(Job.status, Job.model))
+    rows = session.execute(asked.group_by(Job.model, Job.status))
     return Counter({(status, model or OTHER): count for status, model, count in rows})
 
 
