@@ -19,7 +19,7 @@ from app.http.front_door import below
 from app.http.header_lists import joined
 
 FOLLOWED = re.compile("/v1/jobs/[^/]+")  # what clients ask for again and again
-PAUSE_SECONDS = 0.04  # after a read that several have waited for; who asks alone never waits
+PAUSE_SECONDS = 0.05  # after a read that several have waited for; who asks alone never waits
 OF_BODY = (b"content-length", b"transfer-encoding")
 
 

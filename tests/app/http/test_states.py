@@ -1,11 +1,14 @@
 """What may be asked of a job in each state: all pairs, over HTTP and both databases."""
 
+import logging
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
 from app.core.db import Database
+from app.http.controls import poll_seconds
+from app.schemas.jobs import JobOut, Progress, SideRunOut
 from tests.app.legs import cancel, claim, fail, pause
 from tests.app.rows import add_encoding, add_results, end, submit
 
@@ -149,3 +152,34 @@ def test_a_side_run_is_stopped_and_resumed_alone(client: TestClient, database: D
     assert client.post(f"{job}/{name}/resume").json()["type"] == f"{PROBLEM}job-not-resumable"
     assert client.post(f"{job}/cancel").json()["type"] == f"{PROBLEM}job-finished"
     assert client.delete(f"/v1/corpora/{before['corpus_id']}").json()["type"] == f"{PROBLEM}corpus-in-use"
+
+
+@pytest.mark.parametrize(
+    ("seconds_left", "wait"),
+    [(None, "1"), (0.0, "1"), (99.0, "1"), (100.0, "2"), (449.0, "8"), (500.0, "10"), (1e6, "10")],
+)
+def test_a_live_job_is_to_be_asked_again_when_a_fiftieth_of_the_time_left_is_over(
+    seconds_left: float | None, wait: str
+) -> None:
+    progress = Progress.model_construct(seconds_left=seconds_left)
+    ended = JobOut.model_construct(status="succeeded", progress=progress, extension=None, power_test=None)
+    assert poll_seconds(ended) is None
+    assert poll_seconds(ended.model_copy(update={"status": "running"})) == wait
+    extension = SideRunOut.model_construct(status="queued", progress=progress)
+    assert poll_seconds(ended.model_copy(update={"extension": extension})) == wait
+
+
+def test_a_poll_that_goes_well_is_no_line_in_the_log(
+    client: TestClient, database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    job = job_in(database, "running")
+    with caplog.at_level(logging.DEBUG, "app.http.access"):
+        client.get(job)
+        client.get(f"{job}0")
+        client.post(f"{job}/cancel")
+    told = [
+        (record.levelname, record.__dict__["fields"]["status"])
+        for record in caplog.records
+        if record.name == "app.http.access"
+    ]
+    assert told == [("DEBUG", 200), ("INFO", 404), ("INFO", 200)]
