@@ -7,6 +7,7 @@ import asyncio
 import re
 from asyncio import Lock, Task
 from collections.abc import Sequence
+from contextlib import suppress
 from http import HTTPStatus
 from typing import NamedTuple
 from weakref import WeakValueDictionary
@@ -20,6 +21,7 @@ from app.http.header_lists import joined
 
 FOLLOWED = re.compile("/v1/jobs/[^/]+")  # what clients ask for again and again
 PAUSE_SECONDS = 0.05  # after a read that several have waited for; who asks alone never waits
+PATIENCE_SECONDS = 1.0  # with another's read: a database that hangs is to keep nobody waiting twice
 OF_BODY = (b"content-length", b"transfer-encoding")
 
 
@@ -57,7 +59,7 @@ class SharedReads:
         asked = asked_by(scope, self.root_path)
         if asked is not None:
             read = await self.turns.setdefault(asked, Turns(self.app)).next_read(scope)
-            if read.is_for(scope):
+            if read is not None and read.is_for(scope):
                 for message in read.messages:
                     await send(copied(message))
                 return
@@ -72,22 +74,34 @@ class Turns:
         self.next: Task[Read] | None = None  # waits for its turn
         self.n_waiting = 0  # for that
 
-    async def next_read(self, scope: Scope) -> Read:
-        """The next read that begins: one that others wait for already, or else one for this request."""
+    async def next_read(self, scope: Scope) -> Read | None:
+        """The next read that begins: one that others wait for already, unless it takes too long, or one for this."""
+        is_first = self.next is None
         if self.next is None:
             self.next = asyncio.create_task(self.read(scope))
         self.n_waiting += 1
-        return await asyncio.shield(self.next)  # the others wait on if this client's request ends
+        with suppress(TimeoutError):
+            async with asyncio.timeout(None if is_first else PATIENCE_SECONDS):
+                return await asyncio.shield(self.next)  # the others wait on if this client's request ends
+        return None
 
     async def read(self, scope: Scope) -> Read:
-        """Read when it is this one's turn."""
-        await self.lock.acquire()
+        """Read when it is this one's turn, or when the one before takes too long."""
+        has_turn = await self.take_turn()
         pause = PAUSE_SECONDS if self.n_waiting > 1 else 0.0
         self.next, self.n_waiting = None, 0
         try:
             return Read(scope, await answered(self.app, scope))
         finally:
-            asyncio.get_running_loop().call_later(pause, self.give_way)
+            if has_turn:
+                asyncio.get_running_loop().call_later(pause, self.give_way)
+
+    async def take_turn(self) -> bool:
+        """Wait for the turn; False if it does not come."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                return await self.lock.acquire()
+        return False
 
     def give_way(self) -> None:
         """Let the next one begin."""

@@ -169,6 +169,29 @@ def test_a_refusal_is_for_one_request_alone() -> None:
     assert counting.n_reads == 3
 
 
+def test_a_read_that_hangs_keeps_nobody_else_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_reads, "PATIENCE_SECONDS", 0.05)
+
+    class Hanging(Counting):
+        async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+            if self.n_reads == 0:
+                self.n_reads += 1
+                await asyncio.sleep(3_600)
+            await super().__call__(scope, receive, send)
+
+    app = SharedReads(Hanging(), "")
+
+    async def one_then_others() -> Any:
+        first = asyncio.create_task(answer(app, asked()))
+        await asyncio.sleep(0)
+        others = await asyncio.gather(*(answer(app, asked()) for _ in range(5)))
+        assert not first.done()
+        first.cancel()
+        return others
+
+    assert {body(messages) for messages in run(one_then_others)} == {"one 0"}
+
+
 def test_a_client_that_leaves_takes_nobody_with_it() -> None:
     app = SharedReads(Counting(), "")
 
