@@ -176,6 +176,16 @@ def check_listening(settings: Settings) -> None:
     check_address(settings.host, settings.port)
 
 
+def check_keys(settings: Settings) -> None:
+    """Raise SchemaError before `newfound migrate`, OpenToAll if strangers could reach the API without a key."""
+    database = connect(settings.database)
+    try:
+        check_schema(database)
+        check_opening(database, settings)
+    finally:
+        database.engine.dispose()
+
+
 def serve(settings: Settings, _: argparse.Namespace) -> int:
     """The embedded service, until Ctrl-C, SIGTERM or the end of its terminal."""
     stop_on_signals()
@@ -185,7 +195,7 @@ def serve(settings: Settings, _: argparse.Namespace) -> int:
             warn_if_open(folder)
             check_listening(settings)
             bring_up_to_date(settings)
-            check_opening(connect(settings.database), settings)
+            check_keys(settings)
             with Supervisor(settings) as supervisor:
                 supervisor.wait_until_listening()
                 address = address_of(settings.host, settings.port)
@@ -200,10 +210,7 @@ def api(settings: Settings, _: argparse.Namespace) -> int:
     """The API in this process."""
     from app.http import server  # takes a while, and the other commands have no use for it
 
-    database = connect(settings.database)
-    check_schema(database)
-    check_opening(database, settings)
-    database.engine.dispose()
+    check_keys(settings)
     # Uvicorn ends its requests, then raises the signal that it got once more: an end that was asked for is no error.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     server.run(settings)
