@@ -8,13 +8,14 @@ from sqlalchemy.orm import Session
 from app.core import disk
 from app.core.errors import JobTooLarge, StorageFull, TooManyJobs
 from app.core.kinds import Model, UnitKind
-from app.core.quotas import NO_MORE, Live, check_live
+from app.core.quotas import NO_MORE, Live, check_live, live_of, n_owners
 from app.core.runs import is_live
 from app.core.settings import Settings
 from app.core.tables import IS_LIVE, Job, SideRun, Unit
 from app.forecasts.corpus_sizes import sizes_of
 
 UNITS_BESIDES_CHAINS = len(UnitKind) - 1  # of a job, at most
+SHARED = 0.8  # of all places may be taken by whoever comes first; the rest by owners who have less than an equal part
 
 
 def check_size(
@@ -72,12 +73,33 @@ def check_room_for(
             f"{n_jobs - 1:,} jobs are queued or running, and NEWFOUND_MAX_LIVE_JOBS allows {settings.max_live_jobs:,}: "
             "try again when one has ended"
         )
-    n_units = live_units(session, settings.max_live_units - more_units) + more_units
+    shared_jobs, shared_units = (int(SHARED * most) for most in (settings.max_live_jobs, settings.max_live_units))
+    n_units = live_units(session, shared_units - more_units) + more_units
+    if n_jobs > shared_jobs or n_units > shared_units:
+        check_share(session, settings, owner, more)
     if n_units > settings.max_live_units:
         raise TooManyJobs(
             f"with this job {n_units:,} units of work would be queued or running, and NEWFOUND_MAX_LIVE_UNITS allows "
             f"{settings.max_live_units:,}: try again later, or request fewer chains"
         )
+
+
+def check_share(session: Session, settings: Settings, owner: str, more: Live) -> None:
+    """Raise TooManyJobs if an owner has more than an equal part of all places: the last ones are kept for others."""
+    places = {"jobs": settings.max_live_jobs, "units of work": settings.max_live_units}
+    n = n_owners(session)
+    if n < 2:
+        return
+    live = live_of(session, owner)
+    n_jobs, n_chains = live.jobs + more.jobs, live.chains + more.chains
+    used = {"jobs": n_jobs, "units of work": n_chains + UNITS_BESIDES_CHAINS * n_jobs}
+    for what, most in places.items():
+        if used[what] > most / n:
+            raise TooManyJobs(
+                f"with this {owner} would have {used[what]:,} of the {most:,} {what} that may be queued or running; "
+                f"the last {1 - SHARED:.0%} of them are kept for owners who have no more than {most // n:,}: try again "
+                "when a job has ended"
+            )
 
 
 def check_disk(settings: Settings) -> None:

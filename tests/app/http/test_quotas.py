@@ -219,6 +219,45 @@ def test_one_owner_does_not_use_what_another_one_may(settings: Settings, databas
         assert usage(client, headers=bob)["documents"] == 5
 
 
+@pytest.mark.parametrize(
+    ("limit", "allowed", "most"),
+    # Of ten jobs eight may be anybody's; how many jobs 100 units are depends on what each has to do.
+    [("max_live_jobs", 10, 8), ("max_live_units", 100, None)],
+)
+def test_one_owner_leaves_room_in_the_queue_for_the_others(
+    settings: Settings, database: Database, limit: str, allowed: int, most: int | None
+) -> None:
+    with database.sessions.begin() as session:
+        ada, bob = ({"Authorization": f"Bearer {keys.create(session, name, ('write',))}"} for name in ("ada", "bob"))
+    with service(settings, **{limit: allowed}) as client:
+        queued = {}
+        for name, key in (("ada", ada), ("bob", bob)):
+            corpus = new_corpus(client, headers=key)
+            upload(client, corpus, documents(15), headers=key)
+            body = {"corpus_id": corpus[-36:], "discover": True, "chains": 2, "text": {"min_document_frequency": 1}}
+            answers = [client.post("/v1/jobs", json=body, headers=key) for _ in range(allowed)]
+            queued[name] = sum(answer.status_code == 202 for answer in answers)
+            assert {answer.json()["type"] for answer in answers if answer.status_code != 202} == {
+                "urn:newfound:problem:too-many-jobs"
+            }
+            if name == "ada":
+                assert "are kept for owners who have no more than" in answers[-1].json()["detail"]
+        assert queued["ada"] > queued["bob"] > 0
+        if most is not None:
+            assert queued == {"ada": most, "bob": allowed - most}
+
+
+def test_the_only_owner_may_fill_the_queue(settings: Settings, database: Database) -> None:
+    with database.sessions.begin() as session:
+        key = {"Authorization": f"Bearer {keys.create(session, 'ada', ('write',))}"}
+    with service(settings, max_live_jobs=4) as client:
+        corpus = new_corpus(client, headers=key)
+        upload(client, corpus, documents(15), headers=key)
+        body = {"corpus_id": corpus[-36:], "discover": True, "text": {"min_document_frequency": 1}}
+        statuses = [client.post("/v1/jobs", json=body, headers=key).status_code for _ in range(5)]
+        assert statuses == [202] * 4 + [429]
+
+
 def test_a_job_of_an_older_corpus_is_counted_as_it_is_queued(client: TestClient, database: Database) -> None:
     rows.submit(database)
     assert usage(client)["live_jobs"] == 1 and usage(client)["live_chains"] == 2
