@@ -87,10 +87,11 @@ def run(stack: str, names: list[str], scale: Scale, n_workers: int, settings: di
 
 def measure(service: Service, stack: str, scenario: Scenario) -> Outcome:
     """Run a scenario between two probes."""
+    machine_load = os.getloadavg()[0]
     service.start_api_afresh()
     scenario.prepare()
     limit = scenario.scale.limit
-    memory, machine_load = Memory(service.api), os.getloadavg()[0]
+    memory = Memory(service.api)
     with probes(service, scenario.probe_rate) as samples:
         time.sleep(SETTLE_SECONDS)
         began = time.monotonic()
