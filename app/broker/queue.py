@@ -46,7 +46,9 @@ def configure(settings: Settings) -> None:
         accept_content=["json"],
         # A call is acknowledged when it is heard: who works on what is decided by leases, not by the broker.
         task_acks_late=False,
-        worker_prefetch_multiplier=1,
+        # No limit on calls that were heard and not acknowledged. A worker takes them one by one as it is; and one whose
+        # acknowledgement was lost with the broker would count for ever, so that it heard no other call.
+        worker_prefetch_multiplier=0,
         worker_concurrency=1,
         worker_enable_remote_control=False,  # what there is to say to a worker stands in the database
         # A leg goes on without the broker: all it needs is the database.

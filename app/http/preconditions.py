@@ -20,6 +20,7 @@ from app.core.request_ids import INNER
 from app.http.front_door import Operation, below, operations
 from app.http.header_lists import joined, names_tag, without
 from app.http.problems import refusal
+from app.http.shared_reads import answered
 from app.http.validators import tag_of_answer
 
 METHODS = ("PATCH", "PUT", "DELETE")
@@ -71,14 +72,6 @@ class Preconditions:
 
     async def read(self, scope: Scope) -> list[Message]:
         """What GET at the same path is answered with."""
-        messages: list[Message] = []
-
-        async def receive() -> Message:
-            return {"type": "http.request", "body": b"", "more_body": False}
-
-        async def send(message: Message) -> None:
-            messages.append(message)
-
         inner = {
             **scope,
             "method": "GET",
@@ -86,8 +79,7 @@ class Preconditions:
             "headers": without(scope["headers"], *NOT_OF_READING),
             "extensions": {**scope.get("extensions", {}), INNER: {}},
         }
-        await self.app(inner, receive, send)
-        return messages
+        return await answered(self.app, inner)
 
 
 def tag_of(messages: Sequence[Message]) -> str | None:
