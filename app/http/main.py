@@ -19,9 +19,11 @@ from app.core.disk import shortage
 from app.core.errors import (
     BadRequest,
     CrossSite,
+    HeadTooLarge,
     KeyMissing,
     MalformedRequest,
     MisdirectedRequest,
+    RequestTimeout,
     ScopeMissing,
     StorageFull,
     TooManyRequests,
@@ -95,7 +97,7 @@ from app.uploads.texts import RememberedTexts
 from app.webhooks.sending import Sending
 
 # What any operation may answer.
-ANYWHERE = problems(BadRequest, MisdirectedRequest, MalformedRequest, StorageFull)
+ANYWHERE = problems(BadRequest, RequestTimeout, MisdirectedRequest, MalformedRequest, HeadTooLarge, StorageFull)
 WITH_KEYS = problems(KeyMissing, ScopeMissing, CrossSite, TooManyRequests)
 
 
