@@ -20,7 +20,7 @@ from app.core.errors import IdempotencyKeyReused, ResourceDeleted
 from app.core.tables import Comparison, IdempotentRequest, Job, is_visible, is_visible_comparison, is_visible_job
 
 KEPT_SECONDS = 86_400.0
-MAX_FORGOTTEN = 100  # rows: a request that happens to come by does not do the work of a day
+MAX_FORGOTTEN = 100  # rows at a time: no request waits long for those who prune
 RESOURCE = re.compile("/v1/(corpora|jobs|comparisons)/([0-9a-f-]{36})")
 
 
@@ -129,7 +129,7 @@ def is_old() -> ColumnElement[bool]:
 
 
 def forget(session: Session) -> int:
-    """Delete some of what is too old, and say how much; rows that somebody else is at are left to the next one."""
+    """Delete some of what is too old, and say how much; rows that somebody else is at are left for the next time."""
     old = select(IdempotentRequest.id).where(is_old()).order_by(IdempotentRequest.created_at).limit(MAX_FORGOTTEN)
     forgotten = session.scalars(old.with_for_update(skip_locked=True)).all()
     session.execute(delete(IdempotentRequest).where(IdempotentRequest.id.in_(forgotten)))
