@@ -6,7 +6,7 @@ PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3; do \
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo run test test-slow test-cluster format lock licences sbom audit clean
+.PHONY: demo run test checks kernels test-slow test-cluster format lock licences sbom audit clean
 
 demo: .venv/installed  ## categorize the sample corpus and show the answer
 	@$(BIN)/python -m examples.demo
@@ -14,13 +14,18 @@ demo: .venv/installed  ## categorize the sample corpus and show the answer
 run: .venv/installed  ## the service, until Ctrl-C
 	@$(BIN)/newfound serve
 
-test: .venv/tested  ## everything but slow statistics and benchmarks
-	@$(BIN)/python -m tests.browser.chromium  # installs Debian's Chromium if there is none
+test: .venv/installed  ## everything but slow statistics and benchmarks
+	@$(MAKE) --no-print-directory --jobs=2 kernels checks
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+
+checks: .venv/tested  ## style and types; brings Chromium for the tests that follow
+	@$(BIN)/python -m tests.browser.chromium
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	NEWFOUND_DATA_FOLDER=data $(BIN)/newfound compile  # where tests look for the kernels
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+
+kernels: .venv/installed  ## compiled where tests look for them: for two minutes, beside the checks
+	NEWFOUND_DATA_FOLDER=data $(BIN)/newfound compile
 
 test-slow: .venv/tested  ## statistics and crash loops that take minutes
 	$(BIN)/python -m pytest -m slow

@@ -4,10 +4,12 @@ import itertools
 import os
 import shutil
 import warnings
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import hypothesis
 import pytest
@@ -61,14 +63,36 @@ LONGEST_FIRST = [
         "test_interruption.py",
     )
 ]
+KINDS = ("sqlite", "postgresql")
+# Where it matters to each test which database it is. Any other case has one of the two; `make test-slow` has the rest.
+ON_BOTH = [
+    ROOT / "tests" / path
+    for path in ("app/core", "app/search", "app/uploads", "app/upkeep", "faults", "hostile", "test_migrations.py")
+]
 TOGETHER = "tests/faults/"  # files whose tests take turns with the same servers, which take seconds to start
 
 
+@pytest.hookimpl(tryfirst=True)  # before what is slow is left out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the longest first; the others stay in their order."""
-    assert all(path.exists() for path in LONGEST_FIRST), "something of LONGEST_FIRST has another name now"
+    """Put the longest first, the others stay in their order; and have one case on one database."""
+    assert all(path.exists() for path in LONGEST_FIRST + ON_BOTH), "something of these lists has another name now"
+    for others in on_another_database(items):
+        others.add_marker(pytest.mark.slow)
     ranks = {path: rank for rank, path in enumerate(LONGEST_FIRST)}
     items.sort(key=lambda item: min(ranks.get(path, len(ranks)) for path in (item.path, item.path.parent)))
+
+
+def on_another_database(items: Iterable[pytest.Item]) -> Iterator[pytest.Item]:
+    """Of the cases that are there on both databases, those that have the other one: by their names, half of each."""
+    cases: dict[tuple[Any, ...], dict[str, pytest.Item]] = defaultdict(dict)
+    for item in items:
+        call = getattr(item, "callspec", None)
+        if call is not None and call.params.get("kind") in KINDS and not any(map(item.path.is_relative_to, ON_BOTH)):
+            of_others = sorted((name, index) for name, index in call.indices.items() if name != "kind")
+            cases[(item.nodeid.partition("[")[0], *of_others)][call.params["kind"]] = item
+    for case, by_kind in cases.items():
+        if len(by_kind) == len(KINDS):
+            yield by_kind[KINDS[crc32(repr(case).encode()) % len(KINDS)]]
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
@@ -146,9 +170,9 @@ def migrated_postgres(postgres: Postgres) -> str:
     return url
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=KINDS)
 def kind(request: pytest.FixtureRequest) -> str:
-    """The kind of database; a test that uses one runs on both."""
+    """The kind of database; each is meant for both, and `ON_BOTH` says who has both each time."""
     return str(request.param)
 
 

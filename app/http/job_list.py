@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import JSON, Row, Select, case, func, select
+from sqlalchemy import Row, Select, Text, case, func, select
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import InstrumentedAttribute, Session
 from sqlalchemy.sql.compiler import SQLCompiler
@@ -31,10 +31,10 @@ COLUMNS: tuple[InstrumentedAttribute[Any], ...] = tuple(getattr(Job, name) for n
 OF_SETTINGS = ("model", "sweeps", "burn_in", "chains", "seed")
 
 
-class SettingsWithoutText(FunctionElement[dict[str, Any]]):
-    """A job's settings but for `text`, which may hold thousands of stop words: taken out by the database."""
+class SettingsWithoutText(FunctionElement[str]):
+    """A job's settings as JSON, but for `text`, which may hold thousands of stop words: taken out by the database."""
 
-    type = JSON()
+    type = Text()
     inherit_cache = True
 
 
@@ -45,7 +45,7 @@ def _in_sqlite(element: SettingsWithoutText, compiler: SQLCompiler, **options: A
 
 @compiles(SettingsWithoutText, "postgresql")
 def _in_postgresql(element: SettingsWithoutText, compiler: SQLCompiler, **options: Any) -> str:
-    return f"(CAST({compiler.process(element.clauses, **options)} AS jsonb) - 'text')"
+    return f"CAST(CAST({compiler.process(element.clauses, **options)} AS jsonb) - 'text' AS text)"
 
 
 def summary_query() -> Select[Any]:
@@ -64,7 +64,7 @@ def summaries(session: Session, jobs: Sequence[Row[Any]], settings: Settings) ->
         JobSummary(
             **{column.key: getattr(job, column.key) for column in COLUMNS},
             tags=tags.get(job.id, []),
-            **{name: job.settings[name] for name in OF_SETTINGS},
+            **{name: parsed(job.settings)[name] for name in OF_SETTINGS},
             progress=progress(job, states[job.id], sizes.get(job.encoding_id, REFERENCE), at, notes.get(job.id)),
             links=SummaryLinks(self=address(settings, f"/v1/jobs/{job.id}")),
         )
@@ -106,8 +106,9 @@ def progress(
     job: Row[Any], states: Sequence[tuple[str, UnitState]], sizes: Sizes, at: float, note: str | None
 ) -> SummaryProgress:  # fmt: skip
     """How far a job is; until its corpus is encoded the sizes make no difference."""
-    n_sweeps = job.settings["sweeps"] * n_chains(job.settings)
-    works, share = costs(sizes, json.dumps(job.settings, sort_keys=True), job.continues is not None)
+    given = parsed(job.settings)
+    n_sweeps = given["sweeps"] * n_chains(given)
+    works, share = costs(sizes, job.settings, job.continues is not None)
     is_done = job.status == "succeeded"  # whatever its units do since then
     unfinished = {state.kind for status, state in states if status != "done" and not is_done}
     present = [with_waiting(state, status, job, at) for status, state in states]
@@ -120,10 +121,17 @@ def progress(
     )
 
 
-@lru_cache(maxsize=1_000)
+@lru_cache(maxsize=2_000)
+def parsed(settings: str) -> Mapping[str, Any]:
+    """Settings given as JSON: whoever follows a list asks for the same ones again and again."""
+    found: dict[str, Any] = json.loads(settings)
+    return found
+
+
+@lru_cache(maxsize=2_000)
 def costs(sizes: Sizes, settings: str, goes_on: bool) -> tuple[Mapping[str, Work], float]:
-    """What the kinds of units take under settings given as JSON, and the share of `encode`: many jobs are alike."""
-    given = json.loads(settings)
+    """What the kinds of units take under settings given as JSON, and the share of `encode`."""
+    given = parsed(settings)
     return forecast(sizes, given, goes_on=goes_on).works, encode_share(given)
 
 
