@@ -110,7 +110,8 @@ def connect(url: str) -> Database:
         event.listen(engine, "connect", set_pragmas)
         take_turns(engine)
     else:
-        event.listen(engine, "begin", limit_locks)
+        event.listen(engine, "connect", leave_begin_to_us)
+        event.listen(engine, "begin", begin_on_postgresql)
     reading = engine.execution_options(readonly=True)
     return Database(engine, sessionmaker(engine, expire_on_commit=False), sessionmaker(reading, expire_on_commit=False))
 
@@ -224,11 +225,16 @@ def locked() -> sqlite3.OperationalError:
     return error
 
 
-def limit_locks(connection: Connection) -> None:
-    """Begin a transaction on PostgreSQL; readers may idle, as one that feeds the tokenizer does."""
-    if not connection.get_execution_options().get("readonly", False):
-        limits = ("idle_in_transaction_session_timeout", "lock_timeout")
-        connection.exec_driver_sql("; ".join(f"SET LOCAL {limit} = {LOCK_MILLISECONDS}" for limit in limits))
+def leave_begin_to_us(connection: Any, _: Any) -> None:
+    """Let the driver send no BEGIN of its own: it would send it alone, and wait for the answer."""
+    connection.autocommit = True
+
+
+def begin_on_postgresql(connection: Connection) -> None:
+    """Begin a transaction, a writer's with its limits in the same message; readers may idle, as a tokenizer's do."""
+    is_reader = connection.get_execution_options().get("readonly", False)
+    limits = () if is_reader else ("idle_in_transaction_session_timeout", "lock_timeout")
+    connection.exec_driver_sql("; ".join(["BEGIN", *(f"SET LOCAL {limit} = {LOCK_MILLISECONDS}" for limit in limits)]))
 
 
 class DatabaseClock(FunctionElement[float]):

@@ -78,15 +78,25 @@ def stored_by(session: Session, owner: str) -> Stored:
     return Stored(*map(int, session.execute(select(*sums).where(*mine)).one()))
 
 
-def grow(session: Session, corpus_id: str, by: Stored, quota: StorageQuota) -> None:
-    """Add to what a corpus stores, which may be less than nothing. Raises QuotaExceeded."""
-    grown = update(Corpus).where(Corpus.id == corpus_id).returning(Corpus.owner)
+def grow(session: Session, corpus_id: str, by: Stored, quota: StorageQuota, version: int | None = None) -> int:
+    """Add to what a corpus stores, which may be less than nothing, and give it a version, if one is named.
+
+    Returns the documents that it stores then, those of earlier versions included. Raises QuotaExceeded.
+    """
+    grown = update(Corpus).where(Corpus.id == corpus_id).returning(Corpus.owner, Corpus.stored_documents)
     grown = grown.values(
-        stored_documents=Corpus.stored_documents + by.documents, stored_bytes=Corpus.stored_bytes + by.n_bytes
+        stored_documents=Corpus.stored_documents + by.documents,
+        stored_bytes=Corpus.stored_bytes + by.n_bytes,
+        **({} if version is None else {"version": version}),
     )
-    owner = session.scalars(grown.execution_options(synchronize_session=False)).one()
-    if quota == UNLIMITED or max(by) <= 0:
-        return
+    owner, stored = session.execute(grown.execution_options(synchronize_session=False)).one()
+    if quota != UNLIMITED and max(by) > 0:
+        check_stored(session, owner, quota)
+    return int(stored)
+
+
+def check_stored(session: Session, owner: str, quota: StorageQuota) -> None:
+    """Raise QuotaExceeded if an owner stores more than the operator allows."""
     take_turn(session, owner)
     found = stored_by(session, owner)
     for name, used, allowed, what in (

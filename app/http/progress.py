@@ -13,7 +13,7 @@ from app.core.leases import WAITS
 from app.core.lifecycle import side_runs
 from app.core.runs import LIVE
 from app.core.settings import Settings
-from app.core.tables import Encoding, Job, JobTag, SideRun, Unit, Worker
+from app.core.tables import Encoding, Job, JobTag, SideRun, Unit, Webhook, Worker
 from app.forecasts import completion
 from app.forecasts.completion import UnitState
 from app.forecasts.corpus_sizes import sizes_of
@@ -46,11 +46,20 @@ AROUND = select(
     .scalar_subquery(),
     count_of_live(),
 )
+OF_JOB = (
+    select(
+        Webhook,
+        select(JobTag.tag).where(JobTag.job_id == Job.id).exists().label("has_tags"),
+        *(getattr(Encoding, name) for name in (*Sizes._fields, "facts", "n_texts")),
+    )
+    .select_from(Job)
+    .outerjoin(Encoding, Encoding.id == Job.encoding_id)
+    .outerjoin(Webhook, Webhook.job_id == Job.id)
+    .where(Job.id == bindparam("job_id"))
+    .execution_options(populate_existing=True)
+)
 TAGS = select(JobTag.tag).where(JobTag.job_id == bindparam("job_id")).order_by(JobTag.number)
 UNITS = select(Unit).where(Unit.job_id == bindparam("job_id")).order_by(Unit.id)
-ENCODING = select(*(getattr(Encoding, name) for name in Sizes._fields), Encoding.facts, Encoding.n_texts).where(
-    Encoding.id == bindparam("encoding_id")
-)
 
 
 class Situation(NamedTuple):
@@ -121,15 +130,16 @@ def situation(session: Session, settings: Settings) -> Situation:
 
 def rows_of(session: Session, job: Job) -> Rows:
     """What the database has of a job."""
-    encoding = session.execute(ENCODING, {"encoding_id": job.encoding_id}).one_or_none() if job.encoding_id else None
+    about = session.execute(OF_JOB, {"job_id": job.id}).one()
+    is_encoded = about.n_words is not None
     return Rows(
         units=session.scalars(UNITS, {"job_id": job.id}).all(),
-        encoding=encoding,
-        sizes=sizes_of(session, job) if encoding is None else Sizes(*encoding[: len(Sizes._fields)]),
+        encoding=about if is_encoded else None,
+        sizes=Sizes(*(getattr(about, name) for name in Sizes._fields)) if is_encoded else sizes_of(session, job),
         # Only a job that has succeeded can be extended or tested, and then it stays so.
         side_runs=side_runs(session, job.id) if job.status == "succeeded" else [],
-        tags=session.scalars(TAGS, {"job_id": job.id}).all(),
-        webhook=webhook_out(session, job.id),
+        tags=session.scalars(TAGS, {"job_id": job.id}).all() if about.has_tags else [],
+        webhook=webhook_out(about.Webhook),
     )
 
 

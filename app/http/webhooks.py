@@ -37,9 +37,8 @@ def write_webhook(session: Session, job_id: str, webhook: WebhookIn | None) -> s
     return None if webhook is None else sending.add(session, job_id, webhook.url, webhook.secret)
 
 
-def webhook_out(session: Session, job_id: str) -> WebhookOut | None:
+def webhook_out(found: Webhook | None) -> WebhookOut | None:
     """The webhook of a job as HTTP has it, without its secret."""
-    found = session.get(Webhook, job_id, populate_existing=True)
     if found is None:
         return None
     told = {name: getattr(found, name) for name in ("url", "attempts", "last_error", "delivered_at")}

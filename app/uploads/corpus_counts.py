@@ -75,6 +75,12 @@ def count_documents(session: Session, corpus_id: str) -> int:
     return session.scalar(select(func.count()).where(Document.corpus_id == corpus_id, IS_CURRENT)) or 0
 
 
+def count_by_label(session: Session, corpus_id: str) -> dict[str | None, int]:
+    """How many documents of a corpus bear each label; under None, those that bear none."""
+    counts = select(Document.label, func.count()).where(Document.corpus_id == corpus_id, IS_CURRENT)
+    return dict(session.execute(counts.group_by(Document.label)).all())
+
+
 def count_labeled(session: Session, corpus_id: str, version: int) -> int:
     """The labeled documents of a version of a corpus, counted in an index alone: those that are there, and others."""
     mine = (Document.corpus_id == corpus_id, Document.version <= version, Document.label.is_not(None))

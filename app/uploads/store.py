@@ -98,7 +98,6 @@ class Store:
         self.remembered = remembered or RememberedTexts()
         self.texts = self.remembered.of(corpus_id)
         self.vectors = RowVectors()
-        self.n_documents = 0
         self.has_taken_texts_out = False
         self.versions: list[int] = []  # of the corpus, that this upload made
         self.unsure: Written | None = None  # of a batch whose transaction failed, perhaps after its commit
@@ -114,7 +113,6 @@ class Store:
             self.remembered,
             self.quota,
         )
-        again.n_documents = self.n_documents
         again.vectors = self.vectors
         return again
 
@@ -126,7 +124,6 @@ class Store:
         self.check_room()
         with self.database.readers.begin() as session:
             self.vectors.length = find_corpus(session, self.corpus_id).vector_length
-            self.n_documents = count_documents(session, self.corpus_id)
             if self.texts.first is None:
                 self.texts = self.texts.with_newer(session, self.corpus_id)
 
@@ -165,10 +162,9 @@ class Store:
                 self.know_texts(session, version - 1)
                 self.unsure = self.put(session, batch.rows, version)
                 if self.unsure.stored:
-                    self.set_version(session, version)
+                    self.check_number(session, self.set_version(session, version))
             written = self.unsure
         self.unsure = None
-        self.n_documents += len(written.added)
         if written.stored:
             self.versions.append(written.version)
         return written
@@ -182,16 +178,26 @@ class Store:
             raise CorpusNotFound(f"there is no corpus {self.corpus_id}")
         return version
 
-    def set_version(self, session: Session, version: int) -> None:
-        """Give the corpus, which is locked, a new version, last in a transaction. Raises QuotaExceeded."""
-        session.execute(update(Corpus).where(Corpus.id == self.corpus_id).values(version=version))
-        self.settle(session)
+    def set_version(self, session: Session, version: int) -> int:
+        """Give the corpus, which is locked, a new version, last in a transaction, and note what it stores more or less.
+
+        Returns the documents that it stores then, those of earlier versions included. Raises QuotaExceeded.
+        """
+        by, self.grown = self.grown, NOTHING
+        return grow(session, self.corpus_id, by, self.quota, version)
 
     def settle(self, session: Session) -> None:
         """Note what the corpus stores more, or less, by this transaction. Raises QuotaExceeded."""
-        if self.grown != NOTHING:
-            grow(session, self.corpus_id, self.grown, self.quota)
-            self.grown = NOTHING
+        by, self.grown = self.grown, NOTHING
+        if by != NOTHING:
+            grow(session, self.corpus_id, by, self.quota)
+
+    def check_number(self, session: Session, stored: int) -> None:
+        """Raise UploadTooLarge if the corpus has too many documents; they are counted only if it may have."""
+        if stored > self.max_documents < count_documents(session, self.corpus_id):
+            raise UploadTooLarge(
+                f"the corpus would have more than {self.max_documents} documents (NEWFOUND_MAX_DOCUMENTS)"
+            )
 
     def know_texts(self, session: Session, version: int) -> None:
         """Know the texts that the corpus has; once this upload has taken some out, nobody notes them for a while."""
@@ -227,10 +233,6 @@ class Store:
                     self.sort_in(row, found[str(row.key)], written)
                 if replacing := written.replaced[before:]:
                     texts += self.replace(session, replacing, found, version)
-        if self.n_documents + len(written.added) > self.max_documents:
-            raise UploadTooLarge(
-                f"the corpus would have more than {self.max_documents} documents (NEWFOUND_MAX_DOCUMENTS)"
-            )
         written.n_copies = self.note_texts(session, texts, version)
         return written
 

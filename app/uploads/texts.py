@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import delete, func, insert, select
+from sqlalchemy import case, delete, insert, or_, select
 from sqlalchemy.orm import Session
 
 from app.core.tables import IS_CURRENT, Document, TextBatch
@@ -54,15 +54,18 @@ class KnownTexts(NamedTuple):
 
     def with_newer(self, session: Session, corpus_id: str) -> "KnownTexts":
         """These texts, and those that batches have brought since; all of them anew after a correction of texts."""
-        mine = TextBatch.corpus_id == corpus_id
-        first = session.scalar(select(func.min(TextBatch.version)).where(mine))
-        known = self if first == self.first else KnownTexts(first)
-        newer = select(TextBatch.version, TextBatch.digests).where(mine, TextBatch.version > known.version)
-        batches = session.execute(newer.order_by(TextBatch.version)).all()
-        if not batches:
-            return known
-        digests = np.sort(np.frombuffer(b"".join(batch.digests for batch in batches), DIGEST_TYPE))
-        return known.plus(digests)._replace(version=batches[-1].version)
+        is_newer = TextBatch.version > self.version
+        digests = case((is_newer, TextBatch.digests)).label("digests")  # the first ones are known, and may be many
+        mine = (TextBatch.corpus_id == corpus_id, or_(is_newer, TextBatch.version == self.first))
+        found = session.execute(select(TextBatch.version, digests).where(*mine).order_by(TextBatch.version)).all()
+        first = found[0].version if found else None
+        if self.first not in (None, first):
+            return KnownTexts().with_newer(session, corpus_id)
+        newer = [batch for batch in found if batch.version > self.version]
+        if not newer:
+            return self
+        came = np.sort(np.frombuffer(b"".join(batch.digests for batch in newer), DIGEST_TYPE))
+        return self._replace(first=first, version=newer[-1].version).plus(came)
 
 
 def merged(runs: tuple[Digests, ...]) -> tuple[Digests, ...]:

@@ -44,7 +44,7 @@ from app.observation.metrics import Metrics
 from app.schemas.uploads import UploadChoices, UploadOut
 from app.uploads import intake
 from app.uploads.body import Spooled
-from app.uploads.corpus_counts import count_documents, count_labels
+from app.uploads.corpus_counts import count_by_label
 from app.uploads.formats.reading import Reading
 from app.uploads.label_guards import label_warnings
 from app.uploads.store import Store
@@ -179,8 +179,9 @@ def warnings_of(
 ) -> list[str]:
     """What may be wrong with an upload, and with its corpus after it."""
     with readers.begin() as session:
-        n_documents = count_documents(session, corpus_id)
-        labels = Counter(dict(count_labels(session, corpus_id)))
+        counts = count_by_label(session, corpus_id)
+    n_documents = sum(counts.values())
+    labels = Counter({label: n_labeled for label, n_labeled in counts.items() if label is not None})
     if choices.validate_only:
         n_documents += report.added
         labels += report.labels
