@@ -6,7 +6,7 @@ from itertools import count, islice
 from typing import Any, NamedTuple
 
 import numpy as np
-from sqlalchemy import text
+from sqlalchemy import create_engine, text
 
 from app.core.db import Database
 from benchmarks.load.documents import texts
@@ -50,9 +50,16 @@ def fill(database: Database, n_documents: int, report: Callable[[str], None]) ->
     ):
         report(f"rows of {table}")
         add_rows(database, table, columns, rows)
-    with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        report("ANALYZE")
-        connection.execute(text("ANALYZE" if database.engine.dialect.name == "sqlite" else "VACUUM ANALYZE"))
+    report("ANALYZE")
+    look_over(database)
+
+
+def look_over(database: Database) -> None:
+    """Let the database know its tables, as PostgreSQL does by itself after a while."""
+    engine = create_engine(database.engine.url, isolation_level="AUTOCOMMIT")  # no VACUUM within a transaction
+    with engine.connect() as connection:
+        connection.execute(text("ANALYZE" if engine.dialect.name == "sqlite" else "VACUUM ANALYZE"))
+    engine.dispose()
 
 
 def add_rows(database: Database, table: str, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:

@@ -31,7 +31,7 @@ from app.core.settings import Settings
 from app.core.tables import LOCAL
 from app.forecasts.limits import check_room_for
 from app.http.main import create_app
-from benchmarks.many_rows import CORPUS, SETTINGS, add_rows, other_job
+from benchmarks.many_rows import CORPUS, SETTINGS, add_rows, look_over, other_job
 from tests.faults.servers import DatabaseServer, PostgresServer, SqliteFile
 
 SERVERS: dict[str, Callable[[Path], DatabaseServer]] = {"sqlite": SqliteFile, "postgresql": PostgresServer}
@@ -103,10 +103,10 @@ def fill(database: Database, n_jobs: int, n_owners: int) -> None:
     add_rows(database, "job_tags", ("job_id", "number", "tag", "folded"), tags)
     of_unit = ("id", "job_id", "kind", "chain", "status", "n_sweeps", "attempts", "lease_until")
     add_rows(database, "units", of_unit, units(ids))
-    with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        if database.engine.dialect.name == "postgresql":
-            connection.execute(text("SELECT setval('units_id_seq', (SELECT max(id) FROM units))"))
-            connection.execute(text("VACUUM ANALYZE"))  # as autovacuum does it; nobody does on SQLite
+    if database.engine.dialect.name == "postgresql":  # nobody does so on SQLite
+        with database.sessions.begin() as session:
+            session.execute(text("SELECT setval('units_id_seq', (SELECT max(id) FROM units))"))
+        look_over(database)
 
 
 def jobs(ids: list[str], n_owners: int) -> Iterator[tuple[Any, ...]]:
