@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from sqlalchemy import func, select
+from sqlalchemy import BindParameter, bindparam, func, select
 from sqlalchemy.orm import Session
 
 from app.broker import queue
@@ -21,6 +21,11 @@ BROKER_SECONDS = 5.0  # for which what is known of the broker holds
 NO_WORKER = "no worker is running: start one with `newfound worker`"
 NO_BROKER = "the broker does not answer: jobs wait until it does"
 BUSY = "all workers are busy with other jobs: this one waits for its turn"
+
+# Of many jobs at once; put together once, since a list of jobs asks for a hundred.
+JOB_IDS: BindParameter[str] = bindparam("job_ids", expanding=True)
+HELD = select(Unit.job_id).where(Unit.job_id.in_(JOB_IDS), Unit.status == "running", Unit.lease_until > now())
+WAITING = select(Job.id, Job.continues).where(Job.id.in_(JOB_IDS), ends.waits())
 
 
 class Broker:
@@ -109,15 +114,14 @@ def notes_of(session: Session, live: set[str], settings: Settings) -> dict[str, 
     """Why each of some live jobs is not progressing, of those on which nobody works."""
     if not live:
         return {}
-    held = select(Unit.job_id).where(Unit.job_id.in_(live), Unit.status == "running", Unit.lease_until > now())
-    return notes_of_unattended(session, live - set(session.scalars(held)), settings)
+    return notes_of_unattended(session, live - set(session.scalars(HELD, {"job_ids": list(live)})), settings)
 
 
 def notes_of_unattended(session: Session, idle: set[str], settings: Settings) -> dict[str, str | None]:
     """Why each of these jobs is not progressing, on which nobody works although they are live."""
     if not idle:
         return {}
-    sources = session.execute(select(Job.id, Job.continues).where(Job.id.in_(idle), ends.waits()))
+    sources = session.execute(WAITING, {"job_ids": list(idle)})
     notes: dict[str, str | None] = {
         heir: f"it begins when job {source}, which it continues, has succeeded" for heir, source in sources
     }

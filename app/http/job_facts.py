@@ -3,11 +3,17 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
-from sqlalchemy import ColumnElement, delete, select
+from sqlalchemy import ColumnElement, bindparam, delete, select
 from sqlalchemy.orm import Session
 
 from app.core.tables import Job, JobTag
 from app.schemas.job_facts import JobFacts, folded
+
+TAGS = (
+    select(JobTag.job_id, JobTag.tag)
+    .where(JobTag.job_id.in_(bindparam("job_ids", expanding=True)))
+    .order_by(JobTag.job_id, JobTag.number)
+)
 
 
 def write_facts(session: Session, job: Job, facts: JobFacts) -> None:
@@ -27,9 +33,8 @@ def write_facts(session: Session, job: Job, facts: JobFacts) -> None:
 
 def tags_of(session: Session, job_ids: Sequence[str]) -> dict[str, list[str]]:
     """The tags of jobs by their ids, in the order in which they were given."""
-    query = select(JobTag.job_id, JobTag.tag).where(JobTag.job_id.in_(job_ids)).order_by(JobTag.job_id, JobTag.number)
     found: dict[str, list[str]] = defaultdict(list)
-    for job_id, tag in session.execute(query):
+    for job_id, tag in session.execute(TAGS, {"job_ids": job_ids}):
         found[job_id].append(tag)
     return found
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Row, Select, Text, case, func, select
+from sqlalchemy import Row, Select, Text, bindparam, case, func, select
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import InstrumentedAttribute, Session
 from sqlalchemy.sql.compiler import SQLCompiler
@@ -48,14 +48,29 @@ def _in_postgresql(element: SettingsWithoutText, compiler: SQLCompiler, **option
     return f"CAST(CAST({compiler.process(element.clauses, **options)} AS jsonb) - 'text' AS text)"
 
 
+STATES = (
+    select(
+        Unit.job_id,
+        Unit.kind,
+        Unit.status,
+        func.count(),
+        func.sum(case((Unit.n_sweeps > 0, 1), else_=0)),
+        func.sum(Unit.n_sweeps),
+        func.sum(Unit.seconds),
+    )
+    .where(Unit.job_id.in_(bindparam("job_ids", expanding=True)), Unit.kind != UnitKind.POWER)
+    .group_by(Unit.job_id, Unit.kind, Unit.status, Unit.n_sweeps > 0)
+)
+
+
 def summary_query() -> Select[Any]:
     """What a summary is made of."""
-    return select(*COLUMNS, Job.claimed_at, Job.encoding_id, SettingsWithoutText(Job.settings).label("settings"))
+    given = SettingsWithoutText(Job.settings).label("settings")
+    return select(*COLUMNS, Job.claimed_at, Job.encoding_id, given, now().label("now"))
 
 
 def summaries(session: Session, jobs: Sequence[Row[Any]], settings: Settings) -> list[JobSummary]:
     """The jobs in short, in the same order; `jobs` are rows of `summary_query`."""
-    at = session.scalar(select(now())) or 0.0
     notes = notes_of(session, {job.id for job in jobs if job.status in LIVE}, settings)
     job_ids = [job.id for job in jobs]
     states, tags = states_of(session, job_ids), tags_of(session, job_ids)
@@ -65,7 +80,7 @@ def summaries(session: Session, jobs: Sequence[Row[Any]], settings: Settings) ->
             **{column.key: getattr(job, column.key) for column in COLUMNS},
             tags=tags.get(job.id, []),
             **{name: parsed(job.settings)[name] for name in OF_SETTINGS},
-            progress=progress(job, states[job.id], sizes.get(job.encoding_id, REFERENCE), at, notes.get(job.id)),
+            progress=progress(job, states[job.id], sizes.get(job.encoding_id, REFERENCE), notes.get(job.id)),
             links=SummaryLinks(self=address(settings, f"/v1/jobs/{job.id}")),
         )
         for job in jobs
@@ -74,21 +89,8 @@ def summaries(session: Session, jobs: Sequence[Row[Any]], settings: Settings) ->
 
 def states_of(session: Session, job_ids: Sequence[str]) -> dict[str, list[tuple[str, UnitState]]]:
     """By job, for each kind and status of its units, saved or not, how many there are and what they have done."""
-    query = (
-        select(
-            Unit.job_id,
-            Unit.kind,
-            Unit.status,
-            func.count(),
-            func.sum(case((Unit.n_sweeps > 0, 1), else_=0)),
-            func.sum(Unit.n_sweeps),
-            func.sum(Unit.seconds),
-        )
-        .where(Unit.job_id.in_(job_ids), Unit.kind != UnitKind.POWER)
-        .group_by(Unit.job_id, Unit.kind, Unit.status, Unit.n_sweeps > 0)
-    )
     found: dict[str, list[tuple[str, UnitState]]] = defaultdict(list)
-    for job_id, kind, status, n_units, n_begun, n_saved, seconds in session.execute(query):
+    for job_id, kind, status, n_units, n_begun, n_saved, seconds in session.execute(STATES, {"job_ids": job_ids}):
         n_done = n_units if status == "done" else 0
         state = UnitState(kind, n_units, n_done, max(n_done, int(n_begun)), int(n_saved), float(seconds))
         found[job_id].append((status, state))
@@ -97,13 +99,15 @@ def states_of(session: Session, job_ids: Sequence[str]) -> dict[str, list[tuple[
 
 def sizes_by_encoding(session: Session, encoding_ids: set[int]) -> dict[int | None, Sizes]:
     """The sizes of encoded corpora."""
+    if not encoding_ids:
+        return {}
     columns = (Encoding.n_documents, Encoding.n_tokens, Encoding.n_words, Encoding.n_known)
     query = select(Encoding.id, *columns).where(Encoding.id.in_(encoding_ids))
     return {encoding_id: Sizes(*sizes) for encoding_id, *sizes in session.execute(query)}
 
 
 def progress(
-    job: Row[Any], states: Sequence[tuple[str, UnitState]], sizes: Sizes, at: float, note: str | None
+    job: Row[Any], states: Sequence[tuple[str, UnitState]], sizes: Sizes, note: str | None
 ) -> SummaryProgress:  # fmt: skip
     """How far a job is; until its corpus is encoded the sizes make no difference."""
     given = parsed(job.settings)
@@ -111,7 +115,7 @@ def progress(
     works, share = costs(sizes, job.settings, job.continues is not None)
     is_done = job.status == "succeeded"  # whatever its units do since then
     unfinished = {state.kind for status, state in states if status != "done" and not is_done}
-    present = [with_waiting(state, status, job, at) for status, state in states]
+    present = [with_waiting(state, status, job) for status, state in states]
     return SummaryProgress(
         stage=first_stage(unfinished),
         sweeps_done=min(sum(state.n_saved for _, state in states if state.kind == UnitKind.CHAIN), n_sweeps),
@@ -135,8 +139,8 @@ def costs(sizes: Sizes, settings: str, goes_on: bool) -> tuple[Mapping[str, Work
     return forecast(sizes, given, goes_on=goes_on).works, encode_share(given)
 
 
-def with_waiting(state: UnitState, status: str, job: Row[Any], at: float) -> UnitState:
+def with_waiting(state: UnitState, status: str, job: Row[Any]) -> UnitState:
     """The state with the time since a worker turned to the job, if nothing is saved of it; as `progress.unit_state`."""
     if status != "running" or state.n_begun or job.status not in LIVE or job.claimed_at is None:
         return state
-    return state._replace(waited=max(at - job.claimed_at, 0.0))
+    return state._replace(waited=max(job.now - job.claimed_at, 0.0))
