@@ -65,6 +65,10 @@ class KnownKeys:
             return ANYONE
         return self.holder(presented) if presented else None
 
+    def find(self, presented: str | None) -> Caller | None:
+        """The caller with a key, or without one: as it is known, or else by the database."""
+        return self.known(presented) or self.look_up(presented)
+
     def keys_are_made(self) -> bool:
         """Whether any key was ever made."""
         with self.database.readers.begin() as session:

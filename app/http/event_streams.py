@@ -8,7 +8,8 @@ import asyncio
 import hashlib
 import json
 import logging
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -35,6 +36,7 @@ logger = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
 HEARTBEAT_SECONDS = 15.0  # without an event; proxies cut a connection on which nothing comes
+KEY_SECONDS = 15.0  # so often the key of a listener is looked at again
 RETRY_MILLISECONDS = 2_000  # until a client that was cut off comes again
 LOOKS_AT_ONCE = 4  # of all jobs: the database and the threads are there for requests first
 LOOKS: RunVar[CapacityLimiter] = RunVar("looks at jobs that are listened to")
@@ -175,11 +177,17 @@ class EventStreams:
         end = json.dumps({"status": told.status, "error": told.error}) if has_ended else None
         return Look(told.model_dump_json(by_alias=True), end, since, sweeps, None if draws is None else as_json(draws))
 
-    async def events(self, watch: Watch, place: Place, with_draws: bool) -> AsyncIterator[bytes]:
+    async def events(
+        self, watch: Watch, place: Place, with_draws: bool, is_let_in: Callable[[], Awaitable[bool]]
+    ) -> AsyncIterator[bytes]:
         """The events that a listener at a place lacks, as they come; the end of the job is the last one."""
         yield format_sse_event(retry=RETRY_MILLISECONDS)
-        place, seen = place._replace(is_end=False), None
+        place, seen, let_in_at = place._replace(is_end=False), None, time.monotonic()
         while not self.is_leaving:
+            if time.monotonic() - let_in_at > KEY_SECONDS:
+                if not await is_let_in():
+                    break
+                let_in_at = time.monotonic()
             news, look = watch.news, watch.look
             if look is seen:
                 if watch.has_failed:
@@ -231,15 +239,23 @@ class EventStream(StreamingResponse):
 
     media_type = "text/event-stream"
 
-    def __init__(self, streams: EventStreams, job_id: str, look: Look, place: Place, with_draws: bool) -> None:
+    def __init__(
+        self,
+        streams: EventStreams,
+        job_id: str,
+        look: Look,
+        place: Place,
+        with_draws: bool,
+        is_let_in: Callable[[], Awaitable[bool]],
+    ) -> None:
         super().__init__(iter(()), headers=HEADERS)
         self.streams, self.job_id, self.first_look = streams, job_id, look
-        self.place, self.with_draws = place, with_draws
+        self.place, self.with_draws, self.is_let_in = place, with_draws, is_let_in
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send events until the job or the service ends, or the client leaves."""
         watch = self.streams.join(self.job_id, self.first_look)
-        self.body_iterator = self.streams.events(watch, self.place, self.with_draws)
+        self.body_iterator = self.streams.events(watch, self.place, self.with_draws, self.is_let_in)
         try:
             await super().__call__(scope, receive, send)
         finally:

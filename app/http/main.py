@@ -142,6 +142,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.removal = removal
     app.state.indexing = indexing
     app.state.event_streams = streams
+    app.state.known_keys = KnownKeys(database, settings.api_keys)
     app.state.known_owners = KnownOwners()
     app.state.known_counts = KnownCounts()
     app.state.remembered_texts = RememberedTexts()
@@ -166,7 +167,7 @@ def add_manners(app: FastAPI, settings: Settings) -> None:
     app.add_middleware(SharedReads, root_path=settings.root_path)
     app.add_middleware(Validators)
     app.add_middleware(Rates, settings=settings)
-    app.add_middleware(Access, keys=KnownKeys(app.state.database, settings.api_keys), settings=settings)
+    app.add_middleware(Access, keys=app.state.known_keys, settings=settings)
     app.add_middleware(FailedKeys, settings=settings)
     app.add_middleware(Measured, names=RouteNames(app.routes, settings.root_path), metrics=app.state.metrics)
     app.add_middleware(Compression)

@@ -24,9 +24,12 @@ class Event(NamedTuple):
 class Listener:
     """One connection that listens, until it is closed."""
 
-    def __init__(self, port: int, job_id: str, last_event_id: str | None = None, query: str = "") -> None:
+    def __init__(
+        self, port: int, job_id: str, last_event_id: str | None = None, query: str = "", key: str | None = None
+    ) -> None:
         self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=REQUEST_SECONDS)
         headers = {} if last_event_id is None else {"Last-Event-ID": last_event_id}
+        headers |= {} if key is None else {"Authorization": f"Bearer {key}"}
         self.connection.request("GET", f"/v1/jobs/{job_id}/events{query}", headers=headers)
         self.response = self.connection.getresponse()
         self.last_event_id = last_event_id

@@ -1,11 +1,16 @@
 """Events: the progress of a job as it comes, without polling."""
 
+from functools import partial
 from http import HTTPStatus
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request, Response
+from starlette.concurrency import run_in_threadpool
 
+from app.access.callers import KnownKeys
+from app.core.db import AWAY
 from app.core.errors import JobNotFound, MalformedRequest, TooManyListeners
+from app.http.access import key_of
 from app.http.dependencies import JobId, problems
 from app.http.event_places import lacking, place_of
 from app.http.event_streams import HEADERS, EventStream, EventStreams
@@ -44,7 +49,7 @@ ANSWERS: dict[int | str, dict[str, Any]] = {
         "description": "Server-sent events. `progress`: the job, as `GET /v1/jobs/{job_id}` has it, whenever it has "
         "changed. `draws`: draws that are new, as the trace has them, up to 1,000 a message. `end`: the job, and its "
         "extension and power test if any, have ended: `status` (`deleted` if the job is gone) and `error`. `bye`: the "
-        "service is about to end; come again. Comments keep the connection open.",
+        "service is about to end, or the key is no longer good; come again. Comments keep the connection open.",
         "content": {EventStream.media_type: {"schema": SCHEMA, "example": EXAMPLE}},
     },
     HTTPStatus.NO_CONTENT.value: {"description": "The client has seen the end, so an EventSource does not come again."},
@@ -79,7 +84,16 @@ async def get_job_events(
     if place.is_end and look.end is not None and not (draws and lacking(place.sweeps, look.sweeps)):
         return Response(status_code=HTTPStatus.NO_CONTENT)
     streams.check_room()
-    return EventStream(streams, job_id, look, place, draws)
+    return EventStream(streams, job_id, look, place, draws, partial(is_let_in, request))
+
+
+async def is_let_in(request: Request) -> bool:
+    """Whether a request that was let in would still be: its key may have been revoked, or have expired, since."""
+    keys: KnownKeys = request.app.state.known_keys
+    try:
+        return await run_in_threadpool(keys.find, key_of(request.headers)) is not None
+    except AWAY:
+        return True
 
 
 def event_streams(request: Request) -> EventStreams:

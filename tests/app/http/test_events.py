@@ -16,6 +16,7 @@ from sqlalchemy import event as sql_event
 from sqlalchemy.exc import OperationalError
 from starlette.testclient import TestClient
 
+from app.access import callers, keys
 from app.core import lifecycle
 from app.core.db import Database
 from app.core.runs import Run
@@ -283,6 +284,31 @@ def test_a_head_request_is_answered_at_once(api: Running, database: Database) ->
             reply = connection.reply(with_body=False)
             assert (reply.status, reply.headers["content-type"]) == (200, "text/event-stream; charset=utf-8")
     assert streams_of(api).n_open == 0
+
+
+def test_a_listener_whose_key_is_revoked_is_sent_away_soon_and_the_others_stay(
+    settings: Settings, database: Database, quick: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(callers, "KEPT_SECONDS", 0.0)
+    monkeypatch.setattr(event_streams, "KEY_SECONDS", 0.1)
+    monkeypatch.setattr(event_streams, "HEARTBEAT_SECONDS", 0.05)
+    job_id, _ = rows.submit(database)
+    with database.sessions.begin() as session:
+        revoked, kept = (keys.create(session, "ada", ("admin",)) for _ in range(2))
+    with (
+        running(settings.model_copy(update={"api_keys": "required"})) as api,
+        Listener(api.port, job_id, key=revoked) as first,
+        Listener(api.port, job_id, key=kept) as second,
+    ):
+        events = iter(first)
+        assert next(events).name == "progress"
+        with database.sessions.begin() as session:
+            keys.revoke(session, revoked.split("_")[1])
+        assert {event.name for event in events} == {"comment", "bye"}
+        with Listener(api.port, job_id, first.last_event_id, key=revoked) as again:
+            assert again.response.status == 401
+        cancel(database, job_id)
+        assert [event.name for event in second if event.name != "comment"] == ["progress", "progress", "end"]
 
 
 def test_a_service_that_ends_says_goodbye_to_fifty_listeners_who_go_on_with_the_next_one(
