@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx2
 
-from tests.waits import REQUEST_SECONDS, wait_for
+from tests.waits import REQUEST_SECONDS, SELDOM, wait_for
 
 ROOT = Path(__file__).resolve().parent.parent
 N_LINES = 150  # of each file of the sample
@@ -77,7 +77,7 @@ class Client:
             job = self.job(job_id)
             return job if job["status"] in OVER else None
 
-        return wait_for(ended, f"job {job_id} ends")
+        return wait_for(ended, f"job {job_id} ends", every=SELDOM)
 
     def wait_until_succeeded(self, job_id: str) -> Any:
         """The job, once it has ended: well."""

@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -32,7 +33,7 @@ class Service(Client):
     """`newfound serve` in a process of its own."""
 
     def __init__(self, folder: Path, port: int | None = None) -> None:
-        self.port = port or free_port()
+        self.folder, self.port = folder, port or free_port()
         environment = {f"NEWFOUND_{name}": value for name, value in FAST_RECOVERY.items()}
         environment |= {"NEWFOUND_DATA_FOLDER": str(folder), "NEWFOUND_PORT": str(self.port)}
         self.log = folder / "service.log"
@@ -71,29 +72,58 @@ def ended_at_last(service: Service) -> Iterator[Service]:
             service.process.wait()
 
 
+def end(service: Service, number: signal.Signals) -> None:
+    """End all of the service by a signal, which leaves no process."""
+    children = service.descendants()
+    service.process.send_signal(number)
+    assert service.process.wait(timeout=PATIENCE) == 0, service.log.read_text()
+    _, alive = psutil.wait_procs(children, timeout=30 * slowness())
+    assert alive == []
+
+
 @contextmanager
-def running(folder: Path, number: signal.Signals = signal.SIGINT) -> Iterator[Service]:
-    """Within this context the service is up; at its end a signal ends all of it."""
+def running(folder: Path) -> Iterator[Service]:
+    """Within this context the service is up; at its end Ctrl-C ends all of it."""
     with ended_at_last(Service(folder)) as service:
         wait_for(service.is_up, "the service is up")
         yield service
-        children = service.descendants()
-        service.process.send_signal(number)
-        assert service.process.wait(timeout=PATIENCE) == 0, service.log.read_text()
-        _, alive = psutil.wait_procs(children, timeout=30 * slowness())
-        assert alive == []
+        end(service, signal.SIGINT)
 
 
-@pytest.fixture(params=[signal.SIGINT], ids=lambda number: f"ended by {number.name}")
-def service(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Service]:
-    """A service that is told to end by a signal after the test, and leaves no process then, whatever was done to it."""
-    with running(tmp_path, request.param) as service:
-        yield service
+@dataclass
+class Place:
+    """Where a service runs, over one folder and at one port: the one that runs now, and those before it."""
+
+    service: Service
+    stack: ExitStack
 
 
-def ended_by(number: signal.Signals) -> pytest.MarkDecorator:
-    """The service of this test is ended by another signal."""
-    return pytest.mark.parametrize("service", [number], indirect=True, ids=[f"ended by {number.name}"])
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """A service that the tests do things to by turns; told to end after them, it leaves no process, whatever it was."""
+    with ExitStack() as stack:
+        place = Place(stack.enter_context(ended_at_last(Service(tmp_path_factory.mktemp("place")))), stack)
+        wait_for(place.service.is_up, "the service is up")
+        yield place
+        end(place.service, signal.SIGHUP)
+
+
+@pytest.fixture
+def service(place: Place) -> Service:
+    """The service, up: what was done to it before, it has come back from."""
+    wait_for(place.service.is_up, "the service is up")
+    return place.service
+
+
+def test_a_killed_serve_leaves_no_process_and_another_takes_its_place_at_once(place: Place) -> None:
+    first = place.service
+    children = first.descendants()
+    assert len(children) >= 3
+    first.process.kill()
+    first.process.wait()
+    place.service = place.stack.enter_context(ended_at_last(Service(first.folder, first.port)))
+    wait_for(place.service.is_up, "the next one is up")
+    wait_for(lambda: not any(child.is_running() for child in children), "the first one's children have ended")
 
 
 def test_a_job_survives_the_kill_of_its_workers_and_ends_as_an_undisturbed_one(service: Service) -> None:
@@ -103,22 +133,20 @@ def test_a_job_survives_the_kill_of_its_workers_and_ends_as_an_undisturbed_one(s
     assert service.wait_until_ended(calm)["status"] == "succeeded"
 
     killed = service.post("/v1/jobs", **body)["id"]
-    for least in (50, 300):  # twice, in mid-job
-        wait_for(
-            lambda least=least: service.get(f"/v1/jobs/{killed}")["progress"]["sweeps_done"] >= least, f"{least} sweeps"
-        )
-        victims = service.workers()
-        assert len(victims) >= 2
-        for victim in victims:
-            victim.kill()
+    wait_for(lambda: service.sweeps_done(killed) >= 50, "50 sweeps")
+    victims = service.workers()
+    assert len(victims) >= 2
+    for victim in victims:
+        victim.kill()
+    assert service.job(killed)["status"] == "running", "the job was over before its workers were killed"
     job = service.wait_until_ended(killed)
     assert (job["status"], job["error"]) == ("succeeded", None)
     assert service.results(killed) == service.results(calm)
 
 
-@ended_by(signal.SIGHUP)
 def test_whatever_is_killed_newborns_too_the_service_comes_back_and_its_job_ends(service: Service) -> None:
     corpus_id = service.upload_sample()
+    before = len(service.log.read_text())
     job_id = service.post("/v1/jobs", **{**SMALL_JOB, "corpus_id": corpus_id})["id"]
     killed: set[int] = set()
     for _ in range(3):  # everything, then whatever has taken its place, a moment old
@@ -132,19 +160,7 @@ def test_whatever_is_killed_newborns_too_the_service_comes_back_and_its_job_ends
     wait_for(service.is_up, "the API is back")
     assert service.wait_until_ended(job_id)["status"] == "succeeded"
     assert all(not psutil.pid_exists(pid) for pid in killed)
-    assert "was ended by SIGKILL and is restarted" in service.log.read_text()
-
-
-def test_a_killed_serve_leaves_no_process_and_another_takes_its_place_at_once(tmp_path: Path) -> None:
-    with ended_at_last(Service(tmp_path)) as first:
-        wait_for(first.is_up, "the service is up")
-        children = first.descendants()
-        assert len(children) >= 3
-        first.process.kill()
-        first.process.wait()
-        with ended_at_last(Service(tmp_path, first.port)) as second:
-            wait_for(second.is_up, "the next one is up")
-        wait_for(lambda: not any(child.is_running() for child in children), "the first one's children have ended")
+    assert "was ended by SIGKILL and is restarted" in service.log.read_text()[before:]
 
 
 @pytest.mark.slow
@@ -161,7 +177,6 @@ def test_the_service_goes_on_with_a_job_after_it_was_ended_and_started_again(tmp
         assert service.results(job_id) == service.results(calm)
 
 
-@ended_by(signal.SIGTERM)
 def test_the_readmes_commands_work_when_pasted(service: Service, tmp_path: Path) -> None:
     [script] = re.findall(r"```bash\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
     script = script.replace("http://127.0.0.1:8000", f"http://127.0.0.1:{service.port}")
@@ -209,6 +224,7 @@ def test_an_interrupted_demo_leaves_no_process() -> None:
     demo = subprocess.Popen(
         [sys.executable, "-m", "examples.demo"],
         cwd=ROOT,
+        env=os.environ | {"NEWFOUND_WORKERS": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -220,7 +236,7 @@ def test_an_interrupted_demo_leaves_no_process() -> None:
             if line.startswith("Uploaded unlabeled.ndjson"):
                 break
         started = psutil.Process(demo.pid)
-        wait_for(lambda: len(started.children(recursive=True)) >= 3, "the API and two workers run")
+        wait_for(lambda: len(started.children(recursive=True)) >= 2, "the API and a worker run")
         children = started.children(recursive=True)
         demo.send_signal(signal.SIGINT)
         output, _ = demo.communicate(timeout=PATIENCE)

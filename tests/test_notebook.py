@@ -35,6 +35,7 @@ def test_the_notebooks_cells_categorize_the_sample_and_leave_nothing(
     notebook: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     printed: list[str] = []
+    monkeypatch.setenv("NEWFOUND_WORKERS", "1")
     with embedded_service("the test", tmp_path / "data", Path(os.environ["NUMBA_CACHE_DIR"])) as (_, url):
         monkeypatch.setenv("NEWFOUND_URL", url)
         monkeypatch.chdir(FILE.parent)

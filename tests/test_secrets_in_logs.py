@@ -57,7 +57,7 @@ class Service(Client):
         return "".join(program.log.read_text() for program in self.programs)
 
 
-@pytest.fixture(params=["json", "text"])
+@pytest.fixture(params=[pytest.param("json", marks=pytest.mark.slow), "text"])
 def service(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Service]:
     """The service, with logs in one of the formats."""
     service = Service(tmp_path, request.param)

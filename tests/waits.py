@@ -16,6 +16,7 @@ from typing import Any
 PATIENCE = 1_200.0  # seconds: a slow, busy machine compiles all kernels and runs a job in less
 REQUEST_SECONDS = 120.0  # for the answer to one request
 GRAIN = 0.01  # seconds between two looks
+SELDOM = 0.05  # the same, where what is waited for takes seconds, and each look takes time from it
 
 REFERENCE_SECONDS = 0.25  # what WORK takes on the machine that the limits were set on
 WORK = "import asyncio, http.client, sqlite3; sum(i * i for i in range(3_000_000))"

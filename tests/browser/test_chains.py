@@ -13,7 +13,7 @@ from tests.browser.services import Service
 from tests.browser.watch import check_accessibility, check_fits
 from tests.waits import wait_for
 
-LONG = 200_000  # sweeps: a job that does not end by itself
+LONG = 200_000  # sweeps: a job that does not end by itself, of one chain, which leaves a core to the page
 EVIL = '<script>window.evil = 1</script><img src="x" onerror="window.evil = 1">'
 
 # The colour that most pixels of a stretch of the first chart have, from one share of its width to another.
@@ -51,7 +51,7 @@ def wait_for_more(page: Page, than: int) -> int:
 
 
 def test_the_trace_grows_and_the_job_is_paused_resumed_and_cancelled(page: Page, service: Service, corpus: str) -> None:
-    job = service.submit(corpus, LONG)
+    job = service.submit(corpus, LONG, chains=1)
     page.goto(f"/jobs/{job}/chains")
     first = wait_for_more(page, 0)
     second = wait_for_more(page, first)
@@ -77,7 +77,7 @@ def test_the_trace_grows_and_the_job_is_paused_resumed_and_cancelled(page: Page,
 
 
 def test_a_dialog_that_is_dismissed_cancels_nothing(page: Page, service: Service, corpus: str) -> None:
-    job = service.submit(corpus, LONG)
+    job = service.submit(corpus, LONG, chains=1)
     page.goto(f"/jobs/{job}/chains")
     asked: list[str] = []
 
@@ -148,7 +148,7 @@ def test_a_job_is_extended_and_its_power_is_tested_while_one_looks(page: Page, s
 
 
 def test_a_failed_job_shows_why(page: Page, service: Service, corpus: str) -> None:
-    source = service.submit(corpus, LONG)
+    source = service.submit(corpus, LONG, chains=1)
     job = service.post(f"/v1/jobs/{source}/continue", wait=True)["id"]
     page.goto(f"/jobs/{job}/chains")
     expect(page.locator("#state .note.warn")).to_contain_text(source)
@@ -180,7 +180,7 @@ def test_a_job_is_renamed_tagged_and_noted(page: Page, service: Service, corpus:
 
 
 def test_the_view_fits_and_is_accessible_while_a_job_runs(page: Page, service: Service, corpus: str) -> None:
-    job = service.submit(corpus, LONG)
+    job = service.submit(corpus, LONG, chains=1)
     page.goto(f"/jobs/{job}/chains")
     for look in BOTH:
         look_as(page, look)
@@ -218,7 +218,7 @@ def test_charts_follow_the_theme_and_what_is_counted(page: Page, finished: Finis
 
 
 def test_what_was_opened_stays_open_while_the_view_refreshes(page: Page, service: Service, corpus: str) -> None:
-    job = service.submit(corpus, LONG)
+    job = service.submit(corpus, LONG, chains=1)
     page.goto(f"/jobs/{job}/chains")
     page.get_by_text("Continue as a new job when this one has ended").click()
     page.get_by_label("Name of the new job").fill("tomorrow")

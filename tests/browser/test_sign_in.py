@@ -15,10 +15,16 @@ from tests.browser.test_upload import CHOOSE
 from tests.browser.watch import PageWatch, check_accessibility, check_fits
 
 
-@pytest.fixture
-def secret(tmp_path: Path) -> str:
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The service's data folder."""
+    return tmp_path_factory.mktemp("asks-for-keys")
+
+
+@pytest.fixture(scope="module")
+def secret(folder: Path) -> str:
     """A key of the service."""
-    url = f"sqlite:///{tmp_path / 'newfound.db'}"
+    url = f"sqlite:///{folder / 'newfound.db'}"
     migrate(url)
     database = connect(url)
     with database.sessions.begin() as session:
@@ -27,10 +33,10 @@ def secret(tmp_path: Path) -> str:
     return made
 
 
-@pytest.fixture
-def service(tmp_path: Path, secret: str) -> Iterator[Service]:
+@pytest.fixture(scope="module")
+def service(folder: Path, secret: str) -> Iterator[Service]:
     """An API that lets in nobody without a key."""
-    with serving("api", tmp_path) as service:
+    with serving("api", folder) as service:
         yield service
 
 

@@ -27,7 +27,7 @@ def test_the_sample_is_uploaded_categorized_read_reviewed_continued_and_exported
     page.get_by_role("link", name="Find the categories").click()
     page.get_by_label("Name", exact=True).fill("As a stranger")
     page.get_by_text("Method and settings").click()
-    page.get_by_label("Sweeps", exact=False).first.fill("800")  # so that there is something to watch
+    page.get_by_label("Sweeps", exact=False).first.fill("500")  # so that there is something to watch
     expect(page.get_by_text("on 2 workers")).to_be_visible()
     page.get_by_role("button", name="Start the job").click()
 

@@ -16,6 +16,7 @@ from tests.deployment.processes import Process
 from tests.deployment.servers import installed, service
 from tests.waits import slowness, wait_for
 
+READY = " is ready and hears calls from "
 COMPILED = 10  # sweeps of both chains: by then every kernel is compiled, and none keeps a worker from ending
 
 
@@ -48,18 +49,25 @@ def client(migrated: Deployment, key: str) -> Iterator[Client]:
     client.http.close()
 
 
+@pytest.fixture(scope="module")
+def apis() -> list[Process]:
+    """Every API that was started."""
+    return []
+
+
 @pytest.fixture
-def api(migrated: Deployment, client: Client) -> Iterator[Process]:
-    """The API, up."""
-    process = migrated.start("api")
+def api(migrated: Deployment, apis: list[Process], client: Client) -> Process:
+    """The API, up: another one, if a test has ended the last."""
+    if not apis or not apis[-1].is_running():
+        apis.append(migrated.start("api"))
+    process = apis[-1]
 
     def is_up() -> bool:
         assert process.is_running(), process.tail()
         return client.is_up()
 
     wait_for(is_up, "the API is up")
-    yield process
-    process.kill()
+    return process
 
 
 def test_the_api_refuses_an_empty_database_and_says_what_to_run(deployment: Deployment) -> None:
@@ -122,6 +130,7 @@ def test_the_health_checks_tell_a_service_that_is_well_from_one_that_is_not(migr
 
     assert api_is_well()
     worker = migrated.start("worker")
+    wait_for(lambda: READY in worker.log(), "the worker is ready")  # each health check is a process of its own
     wait_for(worker_is_well, "the worker is well", every=1.0)
     assert worker.terminate()[0] == 0, worker.tail()
     wait_for(lambda: not worker_is_well(), "a worker that is gone counts as unwell", every=1.0)

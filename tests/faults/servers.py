@@ -146,6 +146,9 @@ class Broker(Protocol):
     def lose_data(self) -> None:
         """Kill it, delete its messages and start it again."""
 
+    def is_heard_by(self, n_workers: int) -> bool:
+        """Whether so many workers that have nothing to do wait for a message."""
+
     def n_pending(self) -> int:
         """How many messages wait for a worker."""
 
@@ -175,6 +178,10 @@ class FilesystemBroker:
         """Empty the folder."""
         for message in self.messages.iterdir():
             message.unlink(missing_ok=True)
+
+    def is_heard_by(self, n_workers: int) -> bool:
+        """A worker that runs looks into the folder."""
+        return True
 
     def n_pending(self) -> int:
         """How many messages wait for a worker."""
@@ -224,10 +231,14 @@ class ValkeyBroker:
 
     def command(self, line: str) -> bytes:
         """The first line of the answer to an inline command."""
+        return self.answer(line)[0]
+
+    def answer(self, line: str) -> list[bytes]:
+        """The lines of the answer to an inline command, after which the server hangs up."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=REQUEST_SECONDS) as connection:
-            connection.sendall(f"{line}\r\n".encode())
+            connection.sendall(f"{line}\r\nQUIT\r\n".encode())
             with connection.makefile("rb") as answer:
-                return answer.readline().strip()
+                return [each.strip() for each in answer]
 
     def kill(self) -> None:
         """End the server by SIGKILL."""
@@ -241,6 +252,10 @@ class ValkeyBroker:
         self.kill()
         shutil.rmtree(self.folder)
         self.start()
+
+    def is_heard_by(self, n_workers: int) -> bool:
+        """Whether so many connections wait for a message; a worker that has lost its own takes a while to come back."""
+        return f"blocked_clients:{n_workers}".encode() in self.answer("INFO clients")
 
     def n_pending(self) -> int:
         """How many messages wait for a worker."""

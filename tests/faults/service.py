@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -25,8 +26,8 @@ WORKERS = ("worker-1", "worker-2")
 class Service(Processes):
     """The service on one stack."""
 
-    def __init__(self, kind: str) -> None:
-        super().__init__(kind, SETTINGS, WORKERS)
+    def __init__(self, kind: str, workers: Sequence[str] = WORKERS) -> None:
+        super().__init__(kind, SETTINGS, workers)
         self.client = Client(f"http://127.0.0.1:{self.port}")
 
     def heal_processes(self) -> None:

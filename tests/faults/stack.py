@@ -3,19 +3,31 @@
 import json
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
 from sqlalchemy import select, update
 
 from app.core.schema import migrate
 from app.core.tables import Checkpoint, Draw, Job, Unit
 from tests.faults.programs import Program
-from tests.faults.service import LEASE_SECONDS, Service
-from tests.waits import PATIENCE, wait_for
+from tests.faults.service import LEASE_SECONDS, WORKERS, Service
+from tests.waits import PATIENCE, SELDOM, wait_for
 
-__all__ = ["JOB", "LEASE_SECONDS", "SWEEPS", "TWO_CHAINS", "Held", "Report", "Stack", "rounded"]
+__all__ = [
+    "JOB",
+    "LEASE_SECONDS",
+    "ON_DEPLOYED",
+    "ON_EMBEDDED",
+    "SWEEPS",
+    "TWO_CHAINS",
+    "Held",
+    "Report",
+    "Stack",
+    "rounded",
+]
 
 SWEEPS = 600  # a second or more of one core, so that a fault finds the job at work
 JOB = {
@@ -25,9 +37,15 @@ JOB = {
     "seed": 7,
     "hyperparameters": {"n_topics": 16, "n_start": 3},
 }
-TWO_CHAINS = {"chains": 2, "sweeps": 1_500}  # the first is still at work when the second is too, of warm workers
+TWO_CHAINS = {"chains": 2, "sweeps": 1_000}  # the first is still at work when the second is too, of warm workers
 GRAIN_OF_LOCKS = 0.02  # seconds: longer than a transaction of another process takes
 MID_JOB = 25  # sweeps, saved, at which a fault comes
+ENDLESS = 100_000  # sweeps of a job that is cancelled
+
+# Both stacks run the same code, so `make test` proves most faults on one of them, and `make test-slow` on the other.
+SLOW = pytest.mark.slow
+ON_EMBEDDED = pytest.mark.parametrize("opened_stack", ["embedded", pytest.param("deployed", marks=SLOW)], indirect=True)
+ON_DEPLOYED = pytest.mark.parametrize("opened_stack", [pytest.param("embedded", marks=SLOW), "deployed"], indirect=True)
 
 Report = Callable[..., None]  # takes down the numbers of a fault
 
@@ -50,10 +68,10 @@ class Held:
 class Stack(Service):
     """The service on one stack, with a corpus."""
 
-    def __init__(self, kind: str) -> None:
-        super().__init__(kind)
+    def __init__(self, kind: str, workers: Sequence[str] = WORKERS) -> None:
+        super().__init__(kind, workers)
         self.corpus_id = ""
-        self.calm: dict[str, Any] = {}
+        self.calm: dict[str, tuple[str, dict[str, Any]]] = {}  # jobs and their outcomes
 
     def open(self) -> None:
         """Start all there is, and upload the corpus."""
@@ -76,19 +94,17 @@ class Stack(Service):
 
     def warm_up(self) -> None:
         """Let each worker take a chain and load its kernels for it, so that they keep step afterwards."""
-        job_id = self.submit(chains=2)
-
-        def both_are_at_it() -> bool:
-            tokens = [unit.token for unit in self.units(job_id) if unit.token]
-            return len({pid_of(token) for token in tokens}) == len(self.workers)
-
-        wait_for(both_are_at_it, "each worker has a chain")
-        assert self.wait_for_end(job_id)["status"] == "succeeded"
+        wait_for(lambda: self.broker.is_heard_by(len(self.workers)), "each worker hears calls")
+        job_id = self.submit(chains=2, sweeps=ENDLESS)
+        held = self.reach(job_id)
+        assert len({pid_of(unit.token) for unit in held if unit.token}) == len(self.workers)
+        self.post(f"/v1/jobs/{job_id}/cancel")
+        wait_for(lambda: all(unit.token is None for unit in self.units(job_id)), "each worker has stopped")
 
     def wait_for_end(self, job_id: str) -> Any:
         """The job, once it has ended."""
 
-        wait_for(lambda: self.has_ended(job_id), f"job {job_id} ends")
+        wait_for(lambda: self.has_ended(job_id), f"job {job_id} ends", every=SELDOM)
         return self.get(f"/v1/jobs/{job_id}")
 
     def has_ended(self, job_id: str) -> bool:
@@ -234,12 +250,20 @@ class Stack(Service):
 
     def undisturbed(self, **fields: Any) -> dict[str, Any]:
         """The outcome of the job when nothing befalls it; run once."""
+        return dict(self.run_undisturbed(**fields)[1])
+
+    def undisturbed_job(self, **fields: Any) -> str:
+        """The id of the job that nothing befell; what is decided about it leaves `undisturbed` as it is."""
+        return self.run_undisturbed(**fields)[0]
+
+    def run_undisturbed(self, **fields: Any) -> tuple[str, dict[str, Any]]:
+        """Run the job while nothing befalls it, once: its id and its outcome."""
         name = json.dumps(fields, sort_keys=True)
         if name not in self.calm:
             job_id = self.submit(**fields)
             assert self.wait_for_end(job_id)["status"] == "succeeded"
-            self.calm[name] = self.outcome(job_id)
-        return dict(self.calm[name])
+            self.calm[name] = job_id, self.outcome(job_id)
+        return self.calm[name]
 
     def check(self, job_id: str, **fields: Any) -> None:
         """The job ends as if undisturbed: succeeded, each sweep once, the same digests and answers."""

@@ -7,25 +7,24 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-
 from tests.faults.programs import ROOT
 from tests.faults.servers import PostgresServer
-from tests.faults.stack import TWO_CHAINS, Stack
+from tests.faults.service import WORKERS
+from tests.faults.stack import ON_EMBEDDED, Stack
 from tests.waits import PATIENCE
 
+LONG = {"sweeps": 1_500}  # so that a backup that takes seconds finds it at work
 OTHER_JOB = {"seed": 8, "sweeps": 200}
 
 
-@pytest.mark.parametrize("opened_stack", ["embedded", pytest.param("deployed", marks=pytest.mark.slow)], indirect=True)
+@ON_EMBEDDED
 def test_a_backup_in_mid_job_restored_elsewhere_has_all_and_goes_on_to_the_same_bytes(
     stack: Stack, tmp_path: Path
 ) -> None:
-    expected = stack.undisturbed(**TWO_CHAINS)
-    finished, running = stack.submit(), stack.submit(**TWO_CHAINS)
-    stack.wait_for_end(finished)
+    expected, finished = stack.undisturbed(**LONG), stack.undisturbed_job(**LONG)
     paused = stack.submit(**OTHER_JOB)
     stack.post(f"/v1/jobs/{paused}/pause")
+    running = stack.submit(**LONG)
     stack.reach(running)
     back_up(stack, tmp_path / "backup")
     before = [stack.outcome(finished), stack.get(f"/v1/corpora/{stack.corpus_id}")]
@@ -51,8 +50,8 @@ def back_up(stack: Stack, file: Path) -> None:
 
 @contextmanager
 def elsewhere(stack: Stack, backup: Path) -> Iterator[Stack]:
-    """A service of its own over what a backup holds: another data folder, an empty broker."""
-    other = Stack(stack.kind)
+    """A service of its own over what a backup holds: another data folder, an empty broker, one worker."""
+    other = Stack(stack.kind, WORKERS[:1])
     try:
         if isinstance(other.server, PostgresServer):
             run_binary(

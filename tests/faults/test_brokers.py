@@ -2,14 +2,13 @@
 
 import time
 
-import pytest
-
-from tests.faults.stack import TWO_CHAINS, Report, Stack, rounded
+from tests.faults.stack import ON_DEPLOYED, ON_EMBEDDED, TWO_CHAINS, Report, Stack, rounded
 from tests.waits import wait_for
 
 N_COPIES = 20
 
 
+@ON_EMBEDDED
 def test_twenty_calls_for_one_unit(stack: Stack, report: Report) -> None:
     job_id = stack.submit()
     stack.reach(job_id)
@@ -21,6 +20,7 @@ def test_twenty_calls_for_one_unit(stack: Stack, report: Report) -> None:
     stack.check(job_id)
 
 
+@ON_DEPLOYED
 def test_kill_of_the_broker_and_a_job_submitted_while_it_is_down(stack: Stack, report: Report) -> None:
     running = stack.submit()
     [held] = stack.reach(running)
@@ -39,11 +39,8 @@ def test_kill_of_the_broker_and_a_job_submitted_while_it_is_down(stack: Stack, r
     stack.check(waiting)
 
 
-@pytest.mark.parametrize("opened_stack", [pytest.param("embedded", marks=pytest.mark.slow), "deployed"], indirect=True)
+@ON_DEPLOYED
 def test_loss_of_all_messages(stack: Stack, report: Report) -> None:
-    for worker in stack.workers.values():  # else one may still wait to connect again after an earlier loss
-        worker.kill()
-    stack.heal_workers()
     stack.warm_up()
     busy = stack.submit(**TWO_CHAINS)
     stack.reach(busy)

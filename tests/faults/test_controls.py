@@ -5,7 +5,7 @@ import time
 from sqlalchemy import select
 
 from app.core.tables import Draw
-from tests.faults.stack import SWEEPS, Report, Stack, rounded
+from tests.faults.stack import ON_DEPLOYED, ON_EMBEDDED, SWEEPS, Report, Stack, rounded
 from tests.waits import slowness, wait_for
 
 SOON = 5.0  # seconds: a heartbeat and a sweep
@@ -39,14 +39,17 @@ def stop_and_go_on(stack: Stack, report: Report, verb: str, status: str) -> None
     stack.check(job_id)
 
 
+@ON_EMBEDDED
 def test_a_paused_job_keeps_its_draws_and_goes_on_when_it_is_resumed(stack: Stack, report: Report) -> None:
     stop_and_go_on(stack, report, "pause", "paused")
 
 
+@ON_DEPLOYED
 def test_a_cancelled_job_keeps_its_draws_and_goes_on_when_it_is_resumed(stack: Stack, report: Report) -> None:
     stop_and_go_on(stack, report, "cancel", "cancelled")
 
 
+@ON_EMBEDDED
 def test_an_extended_job_ends_as_one_that_was_submitted_with_all_sweeps(stack: Stack, report: Report) -> None:
     job_id = stack.submit(sweeps=SWEEPS // 2)
     assert stack.wait_for_end(job_id)["status"] == "succeeded"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.faults.stack import LEASE_SECONDS, Report, Stack, rounded
+from tests.faults.stack import LEASE_SECONDS, ON_DEPLOYED, Report, Stack, rounded
 from tests.waits import slowness, wait_for
 
 N_KILLS = 100
@@ -77,11 +77,11 @@ FAULTS: list[Callable[[Stack, random.Random], None]] = [
 ]
 
 
-@pytest.mark.parametrize("opened_stack", [pytest.param("embedded", marks=pytest.mark.slow), "deployed"], indirect=True)
+@ON_DEPLOYED
 def test_after_random_kills_of_idle_and_newborn_workers_a_job_is_done(stack: Stack, report: Report) -> None:
     """Nobody works, so no lease tells that somebody died: the next call must find a worker all the same."""
     dice, began = random.Random(2), time.monotonic()
-    for fault in (kill_a_worker, kill_a_newborn_worker, kill_all_workers):
+    for fault in (kill_all_workers, kill_a_newborn_worker):
         fault(stack, dice)
     stack.heal_processes()
     job_id = stack.submit()

@@ -2,17 +2,15 @@
 
 import time
 
-import pytest
-
 from tests.faults.service import SETTINGS
-from tests.faults.stack import Report, Stack, rounded
+from tests.faults.stack import ON_EMBEDDED, Report, Stack, rounded
 from tests.waits import slowness, wait_for
 
 LEG_SECONDS = float(SETTINGS["LEG_SECONDS"])
 LARGE = {"chains": 64, "sweeps": 100_000}
 
 
-@pytest.mark.parametrize("opened_stack", ["embedded", pytest.param("deployed", marks=pytest.mark.slow)], indirect=True)
+@ON_EMBEDDED
 def test_a_small_job_beside_a_large_one_takes_three_times_its_time_and_two_legs_at_most(
     stack: Stack, report: Report
 ) -> None:

@@ -10,23 +10,21 @@ from sqlalchemy import func, select
 from app.core.tables import Corpus, Document
 from tests.client import Client
 from tests.faults.programs import Program
-from tests.faults.stack import Stack
+from tests.faults.stack import ON_DEPLOYED, Stack
 from tests.waits import free_port, wait_for
 
 NDJSON = {"Content-Type": "application/x-ndjson"}
 
 # Several APIs over one file are for `make test-slow`: replicas share servers.
-ON_SERVERS = pytest.mark.parametrize(
-    "opened_stack", [pytest.param("embedded", marks=pytest.mark.slow), "deployed"], indirect=True
-)
+ON_SERVERS = ON_DEPLOYED
 
 
-@pytest.fixture
-def both(stack: Stack) -> Iterator[tuple[Client, Client]]:
-    """Clients of the stack's API and of another one beside it."""
+@pytest.fixture(scope="module")
+def opened_other(opened_stack: Stack) -> Iterator[Client]:
+    """A client of another API beside the stack's; the tests of this file take turns with it."""
     port = free_port()
-    environment = {**stack.environment, "NEWFOUND_PORT": str(port)}
-    second = Program("api-2", ["api"], environment, stack.folder / "api-2.log")
+    environment = {**opened_stack.environment, "NEWFOUND_PORT": str(port)}
+    second = Program("api-2", ["api"], environment, opened_stack.folder / "api-2.log")
     other = Client(f"http://127.0.0.1:{port}")
 
     def is_up() -> bool:
@@ -35,10 +33,16 @@ def both(stack: Stack) -> Iterator[tuple[Client, Client]]:
 
     try:
         wait_for(is_up, "the other API is up")
-        yield stack.client, other
+        yield other
     finally:
         other.http.close()
         second.stop()
+
+
+@pytest.fixture
+def both(stack: Stack, opened_other: Client) -> tuple[Client, Client]:
+    """Clients of the stack's API and of the other one."""
+    return stack.client, opened_other
 
 
 def upload(client: Client, corpus_id: str, texts: dict[str, str], query: str = "") -> Any:
