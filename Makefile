@@ -6,6 +6,8 @@ PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3; do \
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
+unexport PYTHONDONTWRITEBYTECODE  # tests start hundreds of processes, each of which would compile all sources anew
+
 .PHONY: demo run test checks kernels test-slow test-cluster format lock licences sbom audit clean
 
 demo: .venv/installed  ## categorize the sample corpus and show the answer
