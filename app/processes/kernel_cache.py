@@ -46,13 +46,19 @@ def kernel_cache(settings: Settings) -> Path:
 def version_name() -> str:
     """A name for the sources of all kernels and for what compiles them."""
     found = hashlib.sha256()
+    for folder, source in sources():
+        found.update(f"{folder.name}/{source.relative_to(folder)}\0".encode())
+        found.update(hashlib.sha256(source.read_bytes()).digest())
+    found.update(" ".join([sys.implementation.cache_tag, platform.machine(), *map(version, COMPILERS)]).encode())
+    return found.hexdigest()[:12]
+
+
+def sources() -> Iterator[tuple[Path, Path]]:
+    """The folders of the packages, with each of their sources."""
     for package in PACKAGES:
         [folder] = importlib.util.find_spec(package).submodule_search_locations  # type: ignore[union-attr, misc]
         for source in sorted(Path(folder).rglob("*.py")):
-            found.update(f"{package}/{source.relative_to(folder)}\0".encode())
-            found.update(hashlib.sha256(source.read_bytes()).digest())
-    found.update(" ".join([sys.implementation.cache_tag, platform.machine(), *map(version, COMPILERS)]).encode())
-    return found.hexdigest()[:12]
+            yield Path(folder), source
 
 
 def prepare_kernel_cache(settings: Settings) -> None:
@@ -70,15 +76,24 @@ def prepare_kernel_cache(settings: Settings) -> None:
 
 
 def kernels_are_compiled(settings: Settings) -> bool:
-    """Whether a job finds all its kernels compiled, for a processor such as this one."""
+    """Whether a job finds all its kernels compiled, of these very files and for a processor such as this one."""
     with suppress(OSError):
-        return (kernel_cache(settings) / MARK).read_text() == processor()
+        return (kernel_cache(settings) / MARK).read_text() == compiled_for()
     return False
 
 
 def mark_compiled(settings: Settings) -> None:
     """Note that all kernels are there."""
-    (kernel_cache(settings) / MARK).write_text(processor())
+    (kernel_cache(settings) / MARK).write_text(compiled_for())
+
+
+def compiled_for() -> str:
+    """Where kernels are found again: numba knows them by the paths and times of their sources, besides the processor.
+
+    The same version may be installed twice over one data folder, or installed anew.
+    """
+    files = "".join(f"{source}\0{source.stat().st_mtime_ns}\0" for _, source in sources())
+    return f"{processor()}\n{hashlib.sha256(files.encode()).hexdigest()}"
 
 
 def processor() -> str:

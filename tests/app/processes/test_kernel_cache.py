@@ -107,6 +107,20 @@ def test_kernels_count_as_compiled_once_they_are_marked_for_this_processor(
     assert not kernels_are_compiled(settings)
 
 
+def test_kernels_of_sources_that_were_installed_anew_do_not_count_as_compiled(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Numba would compile them again, job by job: it knows a source by its path and time."""
+    source = tmp_path / "kernels.py"
+    source.touch()
+    monkeypatch.setattr(kernel_cache, "sources", lambda: [(tmp_path, source)])
+    prepare_kernel_cache(settings)
+    mark_compiled(settings)
+    assert kernels_are_compiled(settings)
+    os.utime(source, ns=(0, 0))
+    assert not kernels_are_compiled(settings)
+
+
 @pytest.mark.parametrize("command", ["serve", "worker", "compile"])
 def test_a_cache_that_cannot_be_written_is_refused_in_one_line(
     command: str,
