@@ -62,7 +62,9 @@ def of_whole_documents(name: str) -> dict[test_blocked.View, float]:
     return {view: chance / total for view, chance in chances.items()}
 
 
-@pytest.mark.parametrize("name", harness.TINY)
+# Each of them shows the first four mistakes of mutants.BIRTH_DEATH, |t| being 16 to 48 where the limit is 4.6; the last
+# two show in no corpus in so few sweeps.
+@pytest.mark.parametrize("name", ["none labeled, one empty", "label without a word"])
 def test_births_and_deaths_match_the_enumerated_posterior(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     worst, n_comparisons = by_births_alone(name, N_SWEEPS, 31, monkeypatch)
     assert n_comparisons > 10

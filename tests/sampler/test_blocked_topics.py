@@ -122,7 +122,7 @@ def test_topics_in_bulk_are_multinomial(name: str) -> None:
     blocked_harness.assert_all_likely(p_values)
 
 
-@pytest.mark.parametrize("cost", [0, 10**6])
+@pytest.mark.parametrize("cost", [0, pytest.param(10**6, marks=pytest.mark.slow)])  # each is compiled anew
 def test_topics_do_not_depend_on_what_is_drawn_side_by_side(cost: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """All categories with more than 4 tokens by themselves, or all in rounds as far as these go."""
     case = Case(8, 5, 3, (1, 3, 4, 5, 9, 40, 64, 65, 100, 400) * 4, 200)

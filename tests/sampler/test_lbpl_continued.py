@@ -77,7 +77,11 @@ ONE_MORE = {
 }
 
 
-@pytest.mark.parametrize("name", ONE_MORE)
+# The sweeps of "two known" are compared in test_blocked.py and test_long_run.py, from another start.
+QUICK = [pytest.param(name, marks=[pytest.mark.slow] if name == "two known" else []) for name in ONE_MORE]
+
+
+@pytest.mark.parametrize("name", QUICK)
 def test_a_continued_collapsed_chain_has_the_enumerated_posterior_of_the_corpus_as_it_is_now(name: str) -> None:
     corpus, expected = harness.TINY[name], full(name)
     data = checkpoint(ONE_MORE[name].source, HYPERPARAMETERS, "collapsed")
@@ -92,7 +96,7 @@ def test_a_continued_collapsed_chain_has_the_enumerated_posterior_of_the_corpus_
     assert_means(concentrations, name)
 
 
-@pytest.mark.parametrize("name", ONE_MORE)
+@pytest.mark.parametrize("name", QUICK)
 def test_a_continued_blocked_chain_has_the_enumerated_posterior_of_the_corpus_as_it_is_now(name: str) -> None:
     corpus = harness.TINY[name]
     data = checkpoint(ONE_MORE[name].source, HYPERPARAMETERS, "blocked")
