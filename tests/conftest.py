@@ -49,37 +49,38 @@ main.connect = databases.connect
 
 numbers = itertools.count()
 
-# What takes longest. It comes first, so that no process of pytest-xdist is left alone with it in the end.
-LONGEST_FIRST = [
-    ROOT / "tests" / path
-    for path in (
-        "faults",
-        "browser",
-        "test_end_to_end.py",
-        "test_categorize_end_to_end.py",
-        "deployment/test_processes.py",
-        "app/openapi/test_schemathesis.py",
-        "app/core/test_lifecycle_machine.py",
-        "test_interruption.py",
-    )
-]
+# What starts processes, which are busy or waited for. All of it goes to one process of pytest-xdist, so that two cores
+# are not asked for more than there is, and what its tests share is started once; it takes longest, so it comes first.
+WITH_PROCESSES = (
+    "tests/faults/",
+    "tests/browser/",
+    "tests/deployment/",
+    "tests/test_end_to_end.py",
+    "tests/test_categorize_end_to_end.py",
+    "tests/test_interruption.py",
+    "tests/test_notebook.py",
+    "tests/test_secrets_in_logs.py",
+)
+LONGEST_FIRST = (*WITH_PROCESSES, "tests/app/openapi/test_schemathesis.py", "tests/app/core/test_lifecycle_machine.py")
 KINDS = ("sqlite", "postgresql")
 # Where it matters to each test which database it is. Any other case has one of the two; `make test-slow` has the rest.
 ON_BOTH = [
     ROOT / "tests" / path
     for path in ("app/core", "app/search", "app/uploads", "app/upkeep", "faults", "hostile", "test_migrations.py")
 ]
-TOGETHER = "tests/faults/"  # files whose tests take turns with the same servers, which take seconds to start
 
 
 @pytest.hookimpl(tryfirst=True)  # before what is slow is left out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the longest first, the others stay in their order; and have one case on one database."""
-    assert all(path.exists() for path in LONGEST_FIRST + ON_BOTH), "something of these lists has another name now"
+    assert all((ROOT / path).exists() for path in LONGEST_FIRST), "something of this list has another name now"
+    assert all(path.exists() for path in ON_BOTH), "something of this list has another name now"
     for others in on_another_database(items):
         others.add_marker(pytest.mark.slow)
-    ranks = {path: rank for rank, path in enumerate(LONGEST_FIRST)}
-    items.sort(key=lambda item: min(ranks.get(path, len(ranks)) for path in (item.path, item.path.parent)))
+    places = {path: place for place, path in enumerate(LONGEST_FIRST)}
+    items.sort(
+        key=lambda item: min((places[path] for path in places if item.nodeid.startswith(path)), default=len(places))
+    )
 
 
 def on_another_database(items: Iterable[pytest.Item]) -> Iterator[pytest.Item]:
@@ -101,7 +102,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     class Scheduling(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return TOGETHER if nodeid.startswith(TOGETHER) else super()._split_scope(nodeid)
+            return WITH_PROCESSES[0] if nodeid.startswith(WITH_PROCESSES) else super()._split_scope(nodeid)
 
     return Scheduling(config, log) if config.getvalue("dist") == "loadfile" else None
 
