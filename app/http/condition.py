@@ -5,12 +5,12 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from sqlalchemy import BindParameter, bindparam, func, select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from app.broker import queue
 from app.core import disk, ends, presence
-from app.core.db import Database, now
+from app.core.db import Database, is_among, now
 from app.core.embedding_models import embedding_digest, waits_for
 from app.core.kinds import UnitKind, vectors_made_by
 from app.core.schema import head_revision, schema_revision
@@ -23,9 +23,8 @@ NO_BROKER = "the broker does not answer: jobs wait until it does"
 BUSY = "all workers are busy with other jobs: this one waits for its turn"
 
 # Of many jobs at once; put together once, since a list of jobs asks for a hundred.
-JOB_IDS: BindParameter[str] = bindparam("job_ids", expanding=True)
-HELD = select(Unit.job_id).where(Unit.job_id.in_(JOB_IDS), Unit.status == "running", Unit.lease_until > now())
-WAITING = select(Job.id, Job.continues).where(Job.id.in_(JOB_IDS), ends.waits())
+HELD = select(Unit.job_id).where(is_among(Unit.job_id, "job_ids"), Unit.status == "running", Unit.lease_until > now())
+WAITING = select(Job.id, Job.continues).where(is_among(Job.id, "job_ids"), ends.waits())
 
 
 class Broker:

@@ -3,16 +3,15 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
-from sqlalchemy import ColumnElement, bindparam, delete, select
+from sqlalchemy import ColumnElement, delete, select
 from sqlalchemy.orm import Session
 
+from app.core.db import is_among
 from app.core.tables import Job, JobTag
 from app.schemas.job_facts import JobFacts, folded
 
 TAGS = (
-    select(JobTag.job_id, JobTag.tag)
-    .where(JobTag.job_id.in_(bindparam("job_ids", expanding=True)))
-    .order_by(JobTag.job_id, JobTag.number)
+    select(JobTag.job_id, JobTag.tag).where(is_among(JobTag.job_id, "job_ids")).order_by(JobTag.job_id, JobTag.number)
 )
 
 

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Row, Select, Text, bindparam, case, func, select
+from sqlalchemy import Row, Select, Text, case, func, select
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import InstrumentedAttribute, Session
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
-from app.core.db import now
+from app.core.db import is_among, now
 from app.core.kinds import UnitKind, n_chains
 from app.core.runs import LIVE
 from app.core.settings import Settings
@@ -58,7 +58,7 @@ STATES = (
         func.sum(Unit.n_sweeps),
         func.sum(Unit.seconds),
     )
-    .where(Unit.job_id.in_(bindparam("job_ids", expanding=True)), Unit.kind != UnitKind.POWER)
+    .where(is_among(Unit.job_id, "job_ids"), Unit.kind != UnitKind.POWER)
     .group_by(Unit.job_id, Unit.kind, Unit.status, Unit.n_sweeps > 0)
 )
 
