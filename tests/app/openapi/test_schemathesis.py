@@ -16,6 +16,9 @@ LARGE = ("submit_job", "compare_methods", "continue_job", "preview_corpus", "dec
 MOST = 60  # of 77 operations that are seen to succeed; of others what fits is too rare to be generated
 PHASES = {"examples", "coverage", "fuzzing", "stateful"}
 
+# Hypothesis says so of its own notes, of a request with hundreds of documents.
+pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr:hypothesis.errors.HypothesisWarning")
+
 
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
