@@ -7,7 +7,6 @@ their own. And what normalization alone makes a word, or a part of one, such as 
 are a Greek word whose last sigma stands before an apostrophe, and a number with a soft hyphen that is to be one word.
 """
 
-import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 
@@ -15,6 +14,7 @@ import regex
 
 from sampler.text import Reader, TextOptions, words_of
 from sampler.text.markup import stripped
+from sampler.text.normal_forms import normal_form
 from sampler.text.scripts import SPACELESS, SPACELESS_LETTER
 from sampler.text.stop_words import TURKIC
 from sampler.text.tokens import word_filter
@@ -64,7 +64,7 @@ def piece_reader(text: str, options: TextOptions) -> Callable[[str], list[str]]:
     """What reads a piece of a text as it is read there: whether its I is Turkish, the whole text says."""
     language = options.known_language
     if language is None:
-        is_dotless = is_turkish(unicodedata.normalize("NFKC", stripped(text, options.markup)))
+        is_dotless = is_turkish(normal_form("NFKC", stripped(text, options.markup)))
     else:
         is_dotless = language in TURKIC
     return partial(

@@ -6,9 +6,9 @@ splits texts by this rule itself (`unicode61`); for PostgreSQL and for texts tha
 
 import re
 from typing import NamedTuple
-from unicodedata import normalize
 
 from app.core.errors import MalformedRequest
+from sampler.text.normal_forms import normal_form
 
 MAX_SEARCH = 300  # characters; PostgreSQL takes words of up to 2,046 bytes
 
@@ -45,7 +45,7 @@ def folded(text: str) -> str:
     """A text in small letters, Latin ones without their accents."""
     if text.isascii():
         return text.lower()
-    return normalize("NFC", ACCENTS.sub(r"\1", normalize("NFD", text).lower()))
+    return normal_form("NFC", ACCENTS.sub(r"\1", normal_form("NFD", text).lower()))
 
 
 def words(text: str) -> list[str]:

@@ -1,7 +1,8 @@
 """Names that people give to the columns of texts and labels, in several languages."""
 
 import re
-from unicodedata import normalize
+
+from sampler.text.normal_forms import normal_form
 
 TEXT, LABEL, KEY, COUNTS, VECTOR = "text", "label", "key", "counts", "vector"
 ROLES = frozenset((TEXT, LABEL, KEY, COUNTS))
@@ -9,7 +10,7 @@ ROLES = frozenset((TEXT, LABEL, KEY, COUNTS))
 
 def normal(name: str) -> str:
     """A name as it is compared: without regard to case, width, blanks, underscores and hyphens."""
-    return re.sub(r"[\s_\-]+", "", normalize("NFKC", normalize("NFKC", name).casefold()))
+    return re.sub(r"[\s_\-]+", "", normal_form("NFKC", normal_form("NFKC", name).casefold()))
 
 
 def normals(names: str) -> frozenset[str]:

@@ -4,11 +4,11 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
-from unicodedata import is_normalized, normalize
 
 from app.core.errors import MalformedRequest
 from app.core.tables import MAX_KEY, MAX_NAME
 from app.uploads.limits import ReadLimits
+from sampler.text.normal_forms import normal_form
 
 MAX_REMEMBERED = 10_000  # labels whose name need not be found again
 MAX_DEPTH = 100  # levels of a field; far deeper ones could be read, but not be written again
@@ -152,8 +152,7 @@ def name_of(column: str, value: object, longest: int | None = None) -> str | Non
         kind = "a list" if isinstance(value, list) else "an object" if isinstance(value, dict) else "not a string"
         advice = "; a document has one label: name another column, or upload without labels by `label=`"
         raise BadRow(f"`{column}` is {kind}{advice if column == 'label' else ''}")
-    if not name.isascii() and not is_normalized("NFC", name):
-        name = normalize("NFC", name)
+    name = normal_form("NFC", name)
     check_characters(column, name)
     if longest is not None and len(name) > longest:
         raise BadRow(f"`{column}` is longer than {longest} characters")

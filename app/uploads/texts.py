@@ -7,7 +7,6 @@ are gone, until somebody writes one for all texts that are left.
 """
 
 import hashlib
-import unicodedata
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -17,6 +16,7 @@ from sqlalchemy import case, delete, insert, or_, select
 from sqlalchemy.orm import Session
 
 from app.core.tables import IS_CURRENT, Document, TextBatch
+from sampler.text.normal_forms import normal_form
 
 DIGEST_BYTES = 8  # of a million texts, two share a digest with a chance of 1 in 37 million
 DIGEST_TYPE = "<u8"
@@ -107,7 +107,7 @@ def digest_of(text: str) -> bytes:
         plain = text.encode().translate(BLANKS).strip()
         plain = b" ".join(plain.split()) if b"  " in plain else plain
     else:
-        plain = " ".join(unicodedata.normalize("NFC", text).split()).encode()
+        plain = " ".join(normal_form("NFC", text).split()).encode()
     return hashlib.blake2b(plain, digest_size=DIGEST_BYTES).digest()
 
 

@@ -8,6 +8,7 @@ from functools import cache
 import regex
 import stopwordsiso
 
+from sampler.text.normal_forms import normal_form
 from sampler.text.words import words_of
 
 STOP_WORD_LANGUAGES = tuple(sorted(stopwordsiso.langs()))
@@ -48,5 +49,5 @@ def unaccented(word: str) -> str:
     """A Greek word without its accents, as capitals are written; any other word as it is."""
     if not is_greek(word):
         return word
-    apart = unicodedata.normalize("NFD", word)
-    return unicodedata.normalize("NFC", "".join(c for c in apart if not unicodedata.combining(c) or c == "\u0308"))
+    apart = normal_form("NFD", word)
+    return normal_form("NFC", "".join(c for c in apart if not unicodedata.combining(c) or c == "\u0308"))

@@ -1,11 +1,11 @@
 """Texts to words: normalization, and where words begin and end."""
 
 import re
-import unicodedata
 from functools import cache
 
 import regex
 
+from sampler.text.normal_forms import normal_form
 from sampler.text.scripts import MAYBE_SPACELESS, SPACELESS, SPACELESS_LETTER, character_ngrams
 
 NUMBER_WORD, URL_WORD, EMAIL_WORD = "<number>", "<url>", "<email>"
@@ -62,7 +62,7 @@ def folded(text: str, turkish: bool | None = None) -> str:
     """
     if text.isascii() and not turkish:
         return text.casefold()
-    text = unicodedata.normalize("NFKC", text)
+    text = normal_form("NFKC", text)
     if turkish or (turkish is None and is_turkish(text)):
         text = text.replace("I", "\u0131").replace("İ", "i")
     n_characters = len(text)
@@ -71,7 +71,7 @@ def folded(text: str, turkish: bool | None = None) -> str:
         text = text.replace(written, kept)
     text = OPTIONAL_SIGNS.sub("", text)
     if len(text) != n_characters or "\u0307" in text:  # characters were taken apart, or came together
-        text = unicodedata.normalize("NFKC", text.replace("i\u0307", "i"))
+        text = normal_form("NFKC", text.replace("i\u0307", "i"))
     return FINAL_SIGMA.sub("ς", text) if "\u03c3" in text else text  # case folding knows no final one
 
 
