@@ -52,13 +52,16 @@ def check_directory(file: BinaryIO, limits: ReadLimits) -> None:
 
 def count_entries(file: BinaryIO, start: int, most: int) -> int:
     """How many entries a directory has that begins at a place; hardly more than `most` are counted."""
-    n = 0
+    n, data, at = 0, b"", 0
     while n <= most:
-        file.seek(start)
-        entry = file.read(ENTRY_SIZE)
+        if at + ENTRY_SIZE > len(data):  # read in pieces: a hundred thousand reads would keep all other threads waiting
+            start, at = start + at, 0
+            file.seek(start)
+            data = file.read(PIECE)
+        entry = data[at : at + ENTRY_SIZE]
         if len(entry) < ENTRY_SIZE or not entry.startswith(ENTRY):
             return n
-        start += ENTRY_SIZE + sum(struct.unpack("<3H", entry[28:34]))  # name, extra field, comment
+        at += ENTRY_SIZE + sum(struct.unpack("<3H", entry[28:34]))  # name, extra field, comment
         n += 1
     return n
 
