@@ -64,17 +64,21 @@ WITH_PROCESSES = (
 LONGEST_FIRST = (*WITH_PROCESSES, "tests/app/openapi/test_schemathesis.py", "tests/app/core/test_lifecycle_machine.py")
 KINDS = ("sqlite", "postgresql")
 # Where it matters to each test which database it is. Any other case has one of the two; `make test-slow` has the rest.
-ON_BOTH = [
-    ROOT / "tests" / path
-    for path in ("app/core", "app/search", "app/uploads", "app/upkeep", "faults", "hostile", "test_migrations.py")
-]
+ON_BOTH = (
+    "tests/app/core/",
+    "tests/app/search/",
+    "tests/app/uploads/",
+    "tests/app/upkeep/",
+    "tests/faults/",
+    "tests/hostile/",
+    "tests/test_migrations.py",
+)
 
 
 @pytest.hookimpl(tryfirst=True)  # before what is slow is left out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the longest first, the others stay in their order; and have one case on one database."""
-    assert all((ROOT / path).exists() for path in LONGEST_FIRST), "something of this list has another name now"
-    assert all(path.exists() for path in ON_BOTH), "something of this list has another name now"
+    assert all((ROOT / path).exists() for path in LONGEST_FIRST + ON_BOTH), "something here has another name now"
     for others in on_another_database(items):
         others.add_marker(pytest.mark.slow)
     places = {path: place for place, path in enumerate(LONGEST_FIRST)}
@@ -88,7 +92,7 @@ def on_another_database(items: Iterable[pytest.Item]) -> Iterator[pytest.Item]:
     cases: dict[tuple[Any, ...], dict[str, pytest.Item]] = defaultdict(dict)
     for item in items:
         call = getattr(item, "callspec", None)
-        if call is not None and call.params.get("kind") in KINDS and not any(map(item.path.is_relative_to, ON_BOTH)):
+        if call is not None and call.params.get("kind") in KINDS and not item.nodeid.startswith(ON_BOTH):
             of_others = sorted((name, index) for name, index in call.indices.items() if name != "kind")
             cases[(item.nodeid.partition("[")[0], *of_others)][call.params["kind"]] = item
     for case, by_kind in cases.items():

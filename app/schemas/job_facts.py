@@ -6,7 +6,7 @@ from pydantic import AfterValidator, Field, field_validator
 
 from app.core.tables import MAX_TAG
 from app.schemas.common import Name, RequestBody, request_example, storable
-from sampler.text.normal_forms import normal_form
+from sampler.text.normal_forms import caseless_form
 
 MAX_TAGS = 50  # of a job
 MAX_NOTE = 10_000  # characters
@@ -17,7 +17,7 @@ Note = Annotated[str, Field(max_length=MAX_NOTE), AfterValidator(storable)]
 
 def folded(text: str) -> str:
     """The text without what makes no difference to a search: upper and lower case, width, composed letters."""
-    return normal_form("NFKC", normal_form("NFKC", text).casefold())
+    return caseless_form(text)
 
 
 class JobFacts(RequestBody):

@@ -2,7 +2,7 @@
 
 import re
 
-from sampler.text.normal_forms import normal_form
+from sampler.text.normal_forms import caseless_form
 
 TEXT, LABEL, KEY, COUNTS, VECTOR = "text", "label", "key", "counts", "vector"
 ROLES = frozenset((TEXT, LABEL, KEY, COUNTS))
@@ -10,7 +10,7 @@ ROLES = frozenset((TEXT, LABEL, KEY, COUNTS))
 
 def normal(name: str) -> str:
     """A name as it is compared: without regard to case, width, blanks, underscores and hyphens."""
-    return re.sub(r"[\s_\-]+", "", normal_form("NFKC", normal_form("NFKC", name).casefold()))
+    return re.sub(r"[\s_\-]+", "", caseless_form(name))
 
 
 def normals(names: str) -> frozenset[str]:

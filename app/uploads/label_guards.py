@@ -4,7 +4,7 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from sampler.text.normal_forms import normal_form
+from sampler.text.normal_forms import caseless_form
 
 MIN_DOCUMENTS = 5  # labeled ones of a category: below, hardly anything can be learned of it
 MAX_NAMED = 10  # labels in a sentence
@@ -80,7 +80,7 @@ def rare(labels: Labels) -> Iterable[str]:
 
 def skeleton(label: str) -> str:
     """What labels have in common that differ in case, blanks, width or signs that nobody sees."""
-    folded = normal_form("NFKC", normal_form("NFKC", label).casefold())
+    folded = caseless_form(label)
     return "".join(
         character for character in folded if not character.isspace() and unicodedata.category(character) not in HIDDEN
     )

@@ -19,3 +19,8 @@ def normal_form(form: Literal["NFC", "NFD", "NFKC"], text: str) -> str:
     if text.isascii():
         return text
     return unicodedata.normalize(form, TOO_MANY_MARKS.sub(rf"\g<0>{NO_MARK}", text))
+
+
+def caseless_form(text: str) -> str:
+    """A text without what makes no difference between names: case, width, composed letters."""
+    return normal_form("NFKC", normal_form("NFKC", text).casefold())
