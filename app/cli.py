@@ -22,6 +22,7 @@ from app.commands.arguments import add_arguments, add_prune_arguments
 from app.core import presence
 from app.core.db import Database, connect
 from app.core.embedding_models import check_folder, embedding_digest, try_model
+from app.core.loading import loading
 from app.core.schema import SchemaError, check_schema, migrate
 from app.core.settings import Settings
 from app.observation import logs, tracing
@@ -208,7 +209,8 @@ def serve(settings: Settings, _: argparse.Namespace) -> int:
 
 def api(settings: Settings, _: argparse.Namespace) -> int:
     """The API in this process."""
-    from app.http import server  # takes a while, and the other commands have no use for it
+    with loading():
+        from app.http import server  # takes a while, and the other commands have no use for it
 
     check_keys(settings)
     # Uvicorn ends its requests, then raises the signal that it got once more: an end that was asked for is no error.
@@ -225,7 +227,9 @@ def worker(settings: Settings, parsed: argparse.Namespace) -> int:
     if not kernels_are_compiled(settings):
         compile_first(settings, lambda: say_alive(database, name, settings))
     database.engine.dispose()
-    return int(importlib.import_module("worker.tasks").run(name))
+    with loading():
+        tasks = importlib.import_module("worker.tasks")
+    return int(tasks.run(name))
 
 
 def say_alive(database: Database, name: str, settings: Settings) -> None:
@@ -305,7 +309,3 @@ def categorize(_: Settings, parsed: argparse.Namespace) -> int:
     from app.commands import categorize as command  # takes a while, and no process of the service needs it
 
     return command.run(parsed)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

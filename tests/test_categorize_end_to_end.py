@@ -54,7 +54,7 @@ def started(folder: Path, arguments: Sequence[object]) -> Iterator["subprocess.P
     ours = {"PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": "1", "TMPDIR": str(folder / "tmp"), "COLUMNS": "150"}
     ours |= {"NEWFOUND_WORKERS": "1", "NEWFOUND_SAVE_SECONDS": "0.2"}  # one chain has no use for a second worker
     command = subprocess.Popen(
-        [sys.executable, "-m", "app.cli", "categorize", *map(str, arguments)],
+        [sys.executable, "-m", "app", "categorize", *map(str, arguments)],
         cwd=folder,
         env=os.environ | ours,
         stdout=subprocess.PIPE,

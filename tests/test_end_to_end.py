@@ -39,7 +39,7 @@ class Service(Client):
         self.log = folder / "service.log"
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "app.cli", "serve"],
+                [sys.executable, "-m", "app", "serve"],
                 cwd=ROOT,
                 env=os.environ | environment,
                 stdout=log,

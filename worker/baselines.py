@@ -1,8 +1,7 @@
 """The paper's peers as models of jobs: any of baselines/, for one number of categories or several."""
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from typing import Any, NamedTuple, NoReturn, Self, cast
+from typing import Any, NamedTuple, NoReturn, Self
 
 import numpy as np
 from sqlalchemy.orm import Session
@@ -30,6 +29,7 @@ from sampler.frozen.freeze import judge
 from sampler.hyperparameters import CalibratedHyperparameters
 from sampler.numerics.threads import Threads
 from worker.conclusions import Chains, JobConclusion
+from worker.linear_algebra import one_thread
 from worker.store import Names, Stored
 
 METHODS: dict[str, tuple[Callable[[Given, Any], Method], type[Any]]] = {
@@ -42,7 +42,7 @@ METHODS: dict[str, tuple[Callable[[Given, Any], Method], type[Any]]] = {
 }
 
 
-LINEAR_ALGEBRA = ThreadpoolController()  # of the libraries that are loaded above
+LIBRARIES = ThreadpoolController()  # of linear algebra, as they are loaded above; to find them takes milliseconds
 
 
 class MethodDraw(NamedTuple):
@@ -97,7 +97,7 @@ class Baseline:
 
     def start(self, number: int) -> MethodState:
         """A chain before its first sweep."""
-        with one_thread():
+        with one_thread(LIBRARIES):
             return self.method_of(number).start(number)
 
     def go_on(self, number: int, carried: Carried, data: bytes) -> NoReturn:
@@ -106,7 +106,7 @@ class Baseline:
 
     def sweep(self, state: MethodState) -> MethodDraw:
         """Advance a chain by one sweep, in place."""
-        with one_thread():
+        with one_thread(LIBRARIES):
             method.advance(self.method_of(state.chain), state)
         found = np.unique(state.category[self.corpus.labels == UNLABELED])
         n_new = int(np.count_nonzero(found >= self.corpus.n_known))
@@ -171,11 +171,6 @@ class Baseline:
     def finer_groups(self, states: Sequence[MethodState]) -> list[Array]:
         """None: nothing is known below its categories."""
         return []
-
-
-def one_thread() -> AbstractContextManager[Any]:
-    """Linear algebra on one thread: on several, sums are made in other orders, and the same seed gives other bytes."""
-    return cast(AbstractContextManager[Any], LINEAR_ALGEBRA.limit(limits=1))
 
 
 def similarity_row(told: Report, place: int, names: Names) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 from sqlalchemy.orm import Session
+from threadpoolctl import ThreadpoolController
 
 from app.core.embedding_models import embedding_digest, embedding_model, waits_for
 from app.core.kinds import BROUGHT, vectors_made_by
@@ -25,10 +26,10 @@ from sampler.archive import CheckpointError
 from sampler.corpus import Array
 from sampler.vectors import Axes, axes_of, no_moments, projected, with_vectors
 from worker import document_vectors, step_rows
-from worker.baselines import one_thread
 from worker.document_vectors import AT_ONCE, in_blocks, length_of, made_by
 from worker.encode import load_corpus
 from worker.leg import Leg, Stopped, nothing
+from worker.linear_algebra import one_thread
 from worker.step_rows import Arrays, Key, next_digest
 from worker.store import Stored
 
@@ -237,7 +238,7 @@ def found_axes(rows: Rows) -> Arrays:
     if rows.length == 0:
         return NO_VECTOR._asdict()
     moments = no_moments(rows.length)
-    with one_thread():
+    with one_thread(ThreadpoolController()):
         for vectors in rows.blocks(slice(None)):
             moments = with_vectors(moments, vectors)
         return axes_of(moments)._asdict()
@@ -246,5 +247,5 @@ def found_axes(rows: Rows) -> Arrays:
 def found_piece(rows: Rows, axes: Axes, number: int) -> Arrays:
     """The projected vectors of some texts."""
     places = slice(number * PIECE_TEXTS, (number + 1) * PIECE_TEXTS)
-    with one_thread():
+    with one_thread(ThreadpoolController()):
         return {"projected": np.concatenate([projected(vectors, axes) for vectors in rows.blocks(places)])}

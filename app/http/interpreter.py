@@ -11,13 +11,7 @@ M_ARENA_MAX = -8  # of glibc's mallopt
 
 
 def calm() -> None:
-    """Leave what is loaded by now out of garbage collections, and let all threads share one heap.
-
-    While a full collection looks at every object no other thread runs: with all that modules have made, for more than
-    a hundred milliseconds. And glibc gives each thread a heap of its own, which keeps what an upload took there.
-    """
-    gc.collect()
-    gc.freeze()
+    """Collect garbage seldom, and let all threads share a heap: glibc gives each its own, which keeps what it took."""
     gc.set_threshold(*THRESHOLDS)
     with suppress(AttributeError, OSError):  # another C library
         ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)

@@ -7,6 +7,7 @@ from typing import Any
 import uvicorn
 from fastapi import FastAPI
 
+from app.core.loading import loading
 from app.core.settings import Settings
 from app.http.interpreter import calm
 from app.http.protocol import bounded
@@ -25,10 +26,11 @@ def run(settings: Settings) -> None:
 
 def make_app() -> FastAPI:
     """The application, with nothing left to do at its first request."""
-    from app.http.main import create_app  # takes a while, and options are wanted without it
+    with loading():
+        from app.http.main import create_app  # takes a while, and options are wanted without it
 
-    app = create_app()
-    app.openapi()
+        app = create_app()
+        app.openapi()
     calm()
     return app
 

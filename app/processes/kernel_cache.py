@@ -26,7 +26,7 @@ VARIABLE = "NUMBA_CACHE_DIR"
 PACKAGES = ("baselines", "sampler")  # whose kernels are kept: a change of one of their files makes a new version
 COMPILERS = ("llvmlite", "numba", "numpy")
 MARK, LOCK = "compiled", "lock"
-COMPILE = [sys.executable, "-m", "app.cli", "compile"]
+COMPILE = [sys.executable, "-m", "app", "compile"]
 LONGEST_SECONDS = 1800.0  # a worker waits for the compiler no longer, and lets its jobs compile what they need
 CPU_LINES = ("vendor_id", "model name", "flags", "CPU implementer", "CPU part", "Features")
 

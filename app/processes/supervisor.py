@@ -76,7 +76,7 @@ class Supervisor:
 
     def command(self, name: str) -> list[str]:
         """What runs as a child."""
-        command = [sys.executable, "-m", "app.cli", name.partition("-")[0]]
+        command = [sys.executable, "-m", "app", name.partition("-")[0]]
         return command if name == API else [*command, "--name", name]
 
     def start(self, name: str) -> None:

@@ -33,8 +33,11 @@ def loaded_by(modules: str) -> set[str]:
 
 def test_a_worker_starts_with_nothing_that_it_has_no_use_for() -> None:
     """It is ready within two seconds. And numba is not there before the command has said where its cache is."""
-    assert not loaded_by("app.cli") & {"alembic", "celery", "fastapi", "numba", "uvicorn"}
-    assert not loaded_by("app.cli, worker.tasks") & {"alembic", "click_repl", "fastapi", "redis", "uvicorn"}
+    of_peers = {"pandas", "pyarrow", "sklearn"}
+    of_others = {"alembic", "click_repl", "fastapi", "redis", "uvicorn", *of_peers}
+    assert not loaded_by("app.__main__") & {"alembic", "celery", "fastapi", "numba", "uvicorn"}
+    assert not loaded_by("app.__main__, worker.tasks") & of_others
+    assert loaded_by("worker.baselines") >= of_peers
 
 
 def test_the_command_runs_a_worker_with_its_name_and_the_kernels_of_this_version(

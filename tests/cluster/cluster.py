@@ -117,7 +117,7 @@ class Cluster:
             "PATH": os.pathsep.join([sysconfig.get_path("scripts"), os.defpath]),
             "PYTHONUNBUFFERED": "1",
         }
-        program = [*self.network.launcher(host), sys.executable, "-m", "app.cli", command, *arguments]
+        program = [*self.network.launcher(host), sys.executable, "-m", "app", command, *arguments]
         process = Process(f"{host}-{command}", program, environment, self.folder)
         self.processes[process.name] = process
         return process

@@ -32,7 +32,7 @@ class Program:
         with self.log.open("ab") as log:
             self.log_before = log.tell()
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "app.cli", *self.arguments],
+                [sys.executable, "-m", "app", *self.arguments],
                 cwd=ROOT,
                 env=os.environ | dict(self.environment),
                 stdout=log,

@@ -80,7 +80,7 @@ def run_binary(server: PostgresServer, name: str, *arguments: str) -> None:
 
 def run_newfound(stack: Stack, *arguments: str) -> None:
     """Run a command of the service to its end."""
-    run([sys.executable, "-m", "app.cli", *arguments], stack.environment)
+    run([sys.executable, "-m", "app", *arguments], stack.environment)
 
 
 def run(command: Sequence[str], environment: dict[str, str]) -> None:

@@ -149,7 +149,7 @@ def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) 
 
 def test_a_process_is_told_its_faults_before_it_does_anything(tmp_path: Path) -> None:
     answer = subprocess.run(
-        [sys.executable, "-m", "app.cli", "worker"],
+        [sys.executable, "-m", "app", "worker"],
         cwd=ROOT,
         env=os.environ | {"NEWFOUND_DATA_FOLDER": str(tmp_path / "data"), "NEWFOUND_LEASE_SECONDS": "1"},
         capture_output=True,
