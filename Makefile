@@ -4,7 +4,8 @@ PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3; do \
 	if $$python -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null; \
 	then echo $$python; break; fi; done)
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Python compiles what it imports; to compile all that is installed takes half of the set-up.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
 unexport PYTHONDONTWRITEBYTECODE  # tests start hundreds of processes, each of which would compile all sources anew
 

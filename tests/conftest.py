@@ -5,7 +5,7 @@ import os
 import shutil
 import warnings
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from sqlalchemy import Engine, create_engine, delete, text
 from starlette.testclient import TestClient
 
 from app.core.db import Database
+from app.core.loading import loading
 from app.core.schema import migrate
 from app.core.settings import PREFIX, Settings
 from app.core.tables import ApiKey, Corpus, Count, FrozenModel, IdempotentRequest, Worker
@@ -73,6 +74,13 @@ ON_BOTH = (
     "tests/hostile/",
     "tests/test_migrations.py",
 )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, Any, Any]:
+    """Thousands of tests are not searched for garbage: it would take a third of the time until the first one runs."""
+    with loading():
+        return (yield)
 
 
 @pytest.hookimpl(tryfirst=True)  # before what is slow is left out
