@@ -17,15 +17,18 @@ demo: .venv/installed  ## categorize the sample corpus and show the answer
 run: .venv/installed  ## the service, until Ctrl-C
 	@$(BIN)/newfound serve
 
+WITHOUT_KERNELS := tests/app/search tests/app/uploads  # what takes as long as to compile them
+
 test: .venv/installed  ## everything but slow statistics and benchmarks
 	@$(MAKE) --no-print-directory --jobs=2 kernels checks
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder $(WITHOUT_KERNELS:%=--ignore=%)
 
-checks: .venv/tested  ## style and types; brings Chromium for the tests that follow
+checks: .venv/tested  ## style, types, and tests for which no kernel is needed; brings Chromium for those that follow
 	@$(BIN)/python -m tests.browser.chromium
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python -m pytest $(WITHOUT_KERNELS)
 
 kernels: .venv/installed  ## compiled where tests look for them: for two minutes, beside the checks
 	NEWFOUND_DATA_FOLDER=data $(BIN)/newfound compile

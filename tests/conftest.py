@@ -51,10 +51,10 @@ main.connect = databases.connect
 numbers = itertools.count()
 
 # What starts processes, which are busy or waited for. All of it goes to one process of pytest-xdist, so that two cores
-# are not asked for more than there is, and what its tests share is started once; it takes longest, so it comes first.
+# are not asked for more than there is; what a browser does goes to another, which shares it. They take longest.
+BROWSER = "tests/browser/"
 WITH_PROCESSES = (
     "tests/faults/",
-    "tests/browser/",
     "tests/deployment/",
     "tests/test_end_to_end.py",
     "tests/test_categorize_end_to_end.py",
@@ -62,7 +62,12 @@ WITH_PROCESSES = (
     "tests/test_notebook.py",
     "tests/test_secrets_in_logs.py",
 )
-LONGEST_FIRST = (*WITH_PROCESSES, "tests/app/openapi/test_schemathesis.py", "tests/app/core/test_lifecycle_machine.py")
+LONGEST_FIRST = (
+    *WITH_PROCESSES,
+    BROWSER,
+    "tests/app/openapi/test_schemathesis.py",
+    "tests/app/core/test_lifecycle_machine.py",
+)
 KINDS = ("sqlite", "postgresql")
 # Where it matters to each test which database it is. Any other case has one of the two; `make test-slow` has the rest.
 ON_BOTH = (
@@ -114,6 +119,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     class Scheduling(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
+            if nodeid.startswith(BROWSER):
+                return BROWSER
             return WITH_PROCESSES[0] if nodeid.startswith(WITH_PROCESSES) else super()._split_scope(nodeid)
 
     return Scheduling(config, log) if config.getvalue("dist") == "loadfile" else None

@@ -6,10 +6,12 @@ import sys
 PROGRAM = """
 import gc
 import json
-import app.http.main
+from app.core.loading import loading
 from app.http.interpreter import calm
 
-before = len(gc.get_objects())
+with loading():
+    import app.http.main
+    before = len(gc.get_objects())
 calm()
 after = len(gc.get_objects())
 kept = [[] for _ in range(1000)]
