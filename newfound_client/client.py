@@ -116,17 +116,18 @@ class Client(Review, Comparisons, Descriptions, Events):
         """Delete a job that has ended, with its results."""
         self.call("DELETE", f"/v1/jobs/{job_id}")
 
-    def follow(self, job_id: str, every: float = 1.0) -> Iterator[Json]:
+    def follow(self, job_id: str, every: float | None = None) -> Iterator[Json]:
         """The job again and again, at last as it has ended; as it was last seen while the service does not answer.
 
-        Raises NoAnswer, or Refused, if that lasts for PATIENCE seconds.
+        `every` so many seconds, by default when the service says: the sooner, the less time is left. Raises NoAnswer,
+        or Refused, if no answer comes for PATIENCE seconds.
         """
         job, seen = self.job(job_id), time.monotonic()
         while True:
             yield job
             if job["status"] in ENDED:
                 return
-            time.sleep(every)
+            time.sleep(job.get("retry_after", 1.0) if every is None else every)
             try:
                 job, seen = self.job(job_id), time.monotonic()
             except (NoAnswer, Refused) as error:
@@ -134,7 +135,7 @@ class Client(Review, Comparisons, Descriptions, Events):
                 if not is_passing or time.monotonic() - seen > PATIENCE:
                     raise
 
-    def wait(self, job_id: str, on_progress: Callable[[Json], None] | None = None, every: float = 1.0) -> Json:
+    def wait(self, job_id: str, on_progress: Callable[[Json], None] | None = None, every: float | None = None) -> Json:
         """The job once it has succeeded; `on_progress` is called with it meanwhile. Raises JobNotSucceeded."""
         job: Json = {}
         for job in self.follow(job_id, every):

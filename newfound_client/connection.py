@@ -44,15 +44,15 @@ class Connection:
     ) -> Any:
         """The JSON that a request is answered with; None if the answer has no body. Raises Refused, NoAnswer.
 
-        An answer that has an ETag holds it as `etag`.
+        An answer that has an ETag holds it as `etag`, and the seconds after which to ask again as `retry_after`.
         """
         with self.opened(method, path, query, body, headers) as response:
-            content, etag = b"".join(pieces_of(response)), response.headers.get("ETag")
+            content, told = b"".join(pieces_of(response)), from_headers(response)
         try:
             answer = json.loads(content) if content else None
         except ValueError as error:
             raise NoAnswer(f"{method} {path} was not answered by a Newfound service at {self.url}") from error
-        return {**answer, "etag": etag} if etag is not None and isinstance(answer, dict) else answer
+        return {**answer, **told} if isinstance(answer, dict) else answer
 
     def pieces(
         self,
@@ -101,6 +101,15 @@ def pieces_of(response: http.client.HTTPResponse) -> Iterator[bytes]:
         yield piece
     if response.length:  # it says how long it is, and what is missing is otherwise passed over
         raise http.client.IncompleteRead(b"", response.length)
+
+
+def from_headers(response: http.client.HTTPResponse) -> dict[str, Any]:
+    """What the headers of an answer say to its reader: of which version it is, and when to ask again."""
+    etag, seconds = response.headers.get("ETag"), response.headers.get("Retry-After", "")
+    return {
+        **({} if etag is None else {"etag": etag}),
+        **({"retry_after": float(seconds)} if seconds.isdecimal() else {}),  # else it is a date, of no service of ours
+    }
 
 
 class PatientHttp(http.client.HTTPConnection):

@@ -14,7 +14,7 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from app.core.db import now
-from app.core.tables import ApiKey
+from app.core.tables import ApiKey, is_good_key
 
 SCOPES = ("read", "write", "admin")  # each includes those before it
 OWNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,99}")
@@ -50,12 +50,10 @@ def find(session: Session, presented: str) -> ApiKey | None:
     """
     parts = KEY.fullmatch(presented)
     key_id, secret = parts.groups() if parts else ("", "")
-    found = session.get(ApiKey, key_id)
+    row = session.execute(select(ApiKey, is_good_key()).where(ApiKey.id == key_id)).one_or_none()
+    found, is_good = (None, False) if row is None else row
     is_right = hmac.compare_digest(digest_of(secret), NOBODYS if found is None else found.digest)
-    at = session.scalar(select(now())) or 0.0
-    if found is None or not is_right or found.revoked_at is not None:
-        return None
-    return None if found.expires_at is not None and found.expires_at <= at else found
+    return found if is_right and is_good else None
 
 
 def is_noted(session: Session, key_id: str) -> bool:

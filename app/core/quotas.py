@@ -6,17 +6,16 @@ asks here; one owner's changes pass one by one, so that two at once cannot excee
 
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Integer, Text, case, cast, func, or_, select, update
+from sqlalchemy import ColumnElement, Integer, Text, case, cast, func, select, update
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import Session
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
-from app.core.db import now
 from app.core.errors import QuotaExceeded, TooManyJobs
 from app.core.kinds import BROUGHT, SideKind
 from app.core.settings import PREFIX, Settings
-from app.core.tables import IS_LIVE, ApiKey, Corpus, Document, DocumentVector, Job, SideRun
+from app.core.tables import IS_LIVE, ApiKey, Corpus, Document, DocumentVector, Job, SideRun, is_good_key
 
 
 class Stored(NamedTuple):
@@ -144,8 +143,7 @@ def check_live(session: Session, owner: str, settings: Settings, more: Live = NO
 
 def n_owners(session: Session) -> int:
     """How many owners have a key that is good now."""
-    is_good = (ApiKey.revoked_at.is_(None), or_(ApiKey.expires_at.is_(None), ApiKey.expires_at > now()))
-    return session.scalar(select(func.count(ApiKey.owner.distinct())).where(*is_good)) or 0
+    return session.scalar(select(func.count(ApiKey.owner.distinct())).where(is_good_key())) or 0
 
 
 def take_turn(session: Session, owner: str) -> None:

@@ -20,6 +20,7 @@ from sqlalchemy import (
     UniqueConstraint,
     and_,
     false,
+    or_,
     select,
     text,
 )
@@ -718,6 +719,11 @@ class ApiKey(Base):
     expires_at: Mapped[float | None]
     revoked_at: Mapped[float | None]
     used_at: Mapped[float | None]  # the last time, to the hour
+
+
+def is_good_key() -> ColumnElement[bool]:
+    """The condition that a key lets anybody in now."""
+    return and_(ApiKey.revoked_at.is_(None), or_(ApiKey.expires_at.is_(None), ApiKey.expires_at > now()))
 
 
 class Count(Base):

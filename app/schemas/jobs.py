@@ -135,6 +135,7 @@ JOB: dict[str, Any] = {
     "created_at": "2026-11-27T23:31:02.480000Z",
     "started_at": "2026-11-27T23:31:02.910000Z",
     "finished_at": None,
+    "expired_at": None,
     "settings": {
         **SettingsIn(model=Model.LBPL_NTM, sweeps=400, seed=7).model_dump(),
         "hyperparameters": HyperparametersOut().model_dump(),
@@ -200,6 +201,7 @@ class JobBasics(BaseModel):
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
+    expired_at: datetime | None = Field(description="Since then its checkpoints are gone, and it can only be read.")
 
 
 class JobOut(JobBasics):

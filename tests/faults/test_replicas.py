@@ -15,9 +15,6 @@ from tests.waits import free_port, wait_for
 
 NDJSON = {"Content-Type": "application/x-ndjson"}
 
-# Several APIs over one file are for `make test-slow`: replicas share servers.
-ON_SERVERS = ON_DEPLOYED
-
 
 @pytest.fixture(scope="module")
 def opened_other(opened_stack: Stack) -> Iterator[Client]:
@@ -63,7 +60,7 @@ def counts(client: Client, corpus_id: str) -> dict[str, int]:
     return found
 
 
-@ON_SERVERS
+@ON_DEPLOYED
 def test_uploads_by_turns_are_counted_alike_by_both_also_after_a_correction(both: tuple[Client, Client]) -> None:
     one, other = both
     corpus_id = one.post("/v1/corpora", name="by turns")["id"]
@@ -87,7 +84,7 @@ def test_uploads_by_turns_are_counted_alike_by_both_also_after_a_correction(both
     agree(9, 4, 5)
 
 
-@ON_SERVERS
+@ON_DEPLOYED
 def test_a_key_of_idempotency_holds_at_both(both: tuple[Client, Client]) -> None:
     headers = {"Idempotency-Key": "a key for both"}
 
@@ -101,7 +98,7 @@ def test_a_key_of_idempotency_holds_at_both(both: tuple[Client, Client]) -> None
     assert create(both[1]) == answers[0]
 
 
-@ON_SERVERS
+@ON_DEPLOYED
 def test_a_corpus_that_one_deletes_while_the_other_uploads_is_gone_for_both_with_all_its_rows(
     both: tuple[Client, Client], stack: Stack
 ) -> None:
@@ -127,7 +124,7 @@ def test_a_corpus_that_one_deletes_while_the_other_uploads_is_gone_for_both_with
     wait_for(is_gone, "the rows are removed")
 
 
-@ON_SERVERS
+@ON_DEPLOYED
 def test_decisions_by_one_show_in_what_the_other_has_counted_before(both: tuple[Client, Client], stack: Stack) -> None:
     one, other = both
     corpus_id = one.post("/v1/corpora", name="with fields")["id"]
@@ -156,7 +153,7 @@ def test_decisions_by_one_show_in_what_the_other_has_counted_before(both: tuple[
         assert reader.get(groups) == decider.get(groups)
 
 
-@ON_SERVERS
+@ON_DEPLOYED
 def test_a_model_that_one_deletes_answers_nowhere(both: tuple[Client, Client], stack: Stack) -> None:
     one, other = both
     job_id = stack.submit()

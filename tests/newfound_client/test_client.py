@@ -3,9 +3,11 @@
 import http.server
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ import newfound_client.calls
 import newfound_client.client
 from app.core.db import Database
 from app.core.tables import Job
+from app.http import controls
 from newfound_client import Client, JobNotSucceeded, NoAnswer, Refused, flat
 from tests.app import rows
 from tests.app.http.answered_jobs import Given, add_job
@@ -149,6 +152,23 @@ def test_a_job_is_followed_until_it_has_ended(
     with pytest.raises(JobNotSucceeded, match=r"^the job failed: no word is left$") as failed:
         client.wait(job_id)
     assert failed.value.job["id"] == job_id
+
+
+def test_a_job_is_asked_for_as_often_as_the_service_says(
+    client: Client, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job_id, _ = rows.submit(database)
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        with database.sessions.begin() as session:
+            session.execute(update(Job).values(status="succeeded"))
+
+    monkeypatch.setattr(newfound_client.client, "time", SimpleNamespace(sleep=sleep, monotonic=time.monotonic))
+    monkeypatch.setattr(controls, "POLLS_OF_REST", 1e-6)  # as if its time left were hours
+    assert client.wait(job_id)["status"] == "succeeded"
+    assert slept == [controls.MOST_POLL_SECONDS]
 
 
 @pytest.mark.parametrize("size", [0, 2**25])  # the second is more than a connection takes that nobody reads from

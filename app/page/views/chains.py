@@ -90,15 +90,15 @@ def stops(run: Mapping[str, Any], base: str) -> list[tuple[str, str]]:
 def actions_of(job: Mapping[str, Any]) -> dict[str, Any]:
     """What the state of a job allows, as docs/api.md says."""
     model = MODELS[job["settings"]["model"]]
-    succeeded = job["status"] == "succeeded"
+    succeeded, is_kept = job["status"] == "succeeded", job["expired_at"] is None
     extension, test = job["extension"], job["power_test"]
     sides = [run["status"] for run in (extension, test) if run is not None]
     extending = extension is not None and extension["status"] in UNFINISHED
     return {
-        "stops": stops(job, f"/v1/jobs/{job['id']}"),
-        "extend": succeeded and (extension is None or extension["status"] == "succeeded"),
-        "test": succeeded and model.has_power_test and test is None,
-        "continue": model.can_continue and succeeded and not extending,
+        "stops": stops(job, f"/v1/jobs/{job['id']}") if is_kept else [],
+        "extend": is_kept and succeeded and (extension is None or extension["status"] == "succeeded"),
+        "test": is_kept and succeeded and model.has_power_test and test is None,
+        "continue": is_kept and model.can_continue and succeeded and not extending,
         "wait": model.can_continue and (extending or job["status"] in UNFINISHED),
         "delete": not any(status in UNFINISHED for status in (job["status"], *sides)),
     }

@@ -131,6 +131,22 @@ def test_the_api_does_not_refuse_what_is_offered(client: TestClient, database: D
         assert answer.status_code == 202 or (each in ("pause", "cancel") and answer.status_code == 200)
 
 
+@pytest.mark.parametrize("status", ["failed", "cancelled", "succeeded"])
+def test_a_job_without_checkpoints_says_so_and_offers_nothing_that_needs_them(
+    client: TestClient, database: Database, status: str
+) -> None:
+    job_id = job_in(database, status)
+    with database.sessions.begin() as session:
+        session.execute(update(Job).where(Job.id == job_id).values(expired_at=1_795_000_000.0))
+    seen = chains(client, job_id)
+    assert not [each for each in asked(seen) if each.startswith("POST")]
+    assert f"DELETE /v1/jobs/{job_id}" in asked(seen)
+    assert "The checkpoints of this job expired" in words(seen)
+    assert f'/corpora/{client.get(f"/v1/jobs/{job_id}").json()["corpus_id"]}/new-job"' in seen
+    for path in ("/v1/jobs", f"/v1/jobs/{job_id}"):
+        assert '"expired_at":"2026-11-18T11:06:40Z"' in client.get(path).text
+
+
 def job_in(database: Database, status: str) -> str:
     """Id of a new job with a status."""
     job_id = succeeded(database)

@@ -3,9 +3,11 @@
 import json
 
 import pytest
+from sqlalchemy import update
 from starlette.testclient import TestClient
 
 from app.core.db import Database
+from app.core.tables import Job
 from app.page.views import review
 from tests.app.http.answered_jobs import CATEGORIES, Given, Made, add_job
 from tests.app.page.views import EVIL, Element, following, view
@@ -108,6 +110,18 @@ def test_continuing_says_how_many_decisions_go_along_and_what_the_corpus_has_sin
     assert "with what was decided (1 decision)" in told.text
     assert "with what has changed since" in told.text
     assert told.one("form").attributes["data-api"] == f"POST {made.job}/continue"
+
+
+def test_a_job_without_checkpoints_is_reviewed_and_not_continued(
+    client: TestClient, database: Database, made: Made
+) -> None:
+    with database.sessions.begin() as session:
+        session.execute(update(Job).values(expired_at=1_795_000_000.0))
+    decide(client, made, {"kind": "none", "documents": ["d/5"]})
+    told = seen_by(client, made).one("section", id="continue")
+    assert "The checkpoints of this job expired" in told.text
+    assert list(told.all("form")) == []
+    assert client.post(f"{made.job}/continue", json={}).status_code == 409
 
 
 def test_a_job_that_is_not_there_or_has_no_results_has_no_review(client: TestClient, database: Database) -> None:
