@@ -1,8 +1,8 @@
 """Which workers live, as far as the database knows."""
 
-from collections.abc import Sequence
+from typing import NamedTuple
 
-from sqlalchemy import BindParameter, ColumnElement, delete, select
+from sqlalchemy import BindParameter, ColumnElement, Double, bindparam, delete, select
 from sqlalchemy.orm import Session
 
 from app.core.db import now, upsert
@@ -10,6 +10,13 @@ from app.core.settings import Settings
 from app.core.tables import Worker
 
 FORGOTTEN_SECONDS = 86_400.0  # a worker unseen for so long is not coming back under its name
+
+
+class Living(NamedTuple):
+    """A worker that lives, as far as is known."""
+
+    note: str | None  # why it takes no work yet
+    embedding_model: str | None  # the digest of that with which it makes vectors
 
 
 def record(session: Session, name: str, note: str | None = None, embedding_model: str | None = None) -> None:
@@ -23,25 +30,9 @@ def record(session: Session, name: str, note: str | None = None, embedding_model
     session.execute(delete(Worker).where(Worker.seen_at < now() - FORGOTTEN_SECONDS))
 
 
-def alive(session: Session, settings: Settings) -> int:
-    """How many workers were seen recently: each says so every `reap_seconds`; two missed heartbeats are tolerated."""
-    return len(notes(session, settings))
-
-
-def notes(session: Session, settings: Settings) -> Sequence[str | None]:
-    """Of each worker seen recently, why it takes no work yet; None for those that do."""
-    return session.scalars(select(Worker.note).where(was_seen_recently(settings))).all()
-
-
-def embedding_models(session: Session, settings: Settings) -> set[str]:
-    """The digests of the embedding models that workers seen recently have."""
-    found = session.scalars(select(Worker.embedding_model).where(was_seen_recently(settings)).distinct())
-    return {digest for digest in found if digest is not None}
-
-
-def was_seen_recently(settings: Settings) -> ColumnElement[bool]:
-    """The condition that a worker lives, as far as is known."""
-    return was_seen_within(recent_seconds(settings))
+def living(session: Session, settings: Settings) -> list[Living]:
+    """The workers seen recently: each says so every `reap_seconds`; two missed heartbeats are tolerated."""
+    return [Living(*row) for row in session.execute(LIVING, {"recent": recent_seconds(settings)})]
 
 
 def recent_seconds(settings: Settings) -> float:
@@ -52,3 +43,6 @@ def recent_seconds(settings: Settings) -> float:
 def was_seen_within(seconds: float | BindParameter[float]) -> ColumnElement[bool]:
     """The condition that a worker was seen within so many seconds."""
     return Worker.seen_at > now() - seconds
+
+
+LIVING = select(Worker.note, Worker.embedding_model).where(was_seen_within(bindparam("recent", type_=Double())))

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from sqlalchemy import func, select
@@ -13,6 +13,7 @@ from app.core import disk, ends, presence
 from app.core.db import Database, is_among, now
 from app.core.embedding_models import embedding_digest, waits_for
 from app.core.kinds import UnitKind, vectors_made_by
+from app.core.presence import Living
 from app.core.schema import head_revision, schema_revision
 from app.core.settings import Settings
 from app.core.tables import IS_AT_HAND, Job, Unit
@@ -25,6 +26,11 @@ BUSY = "all workers are busy with other jobs: this one waits for its turn"
 # Of many jobs at once; put together once, since a list of jobs asks for a hundred.
 HELD = select(Unit.job_id).where(is_among(Unit.job_id, "job_ids"), Unit.status == "running", Unit.lease_until > now())
 WAITING = select(Job.id, Job.continues).where(is_among(Job.id, "job_ids"), ends.waits())
+READY = (
+    select(Job.id, Job.settings)
+    .join(Unit, Unit.job_id == Job.id)
+    .where(is_among(Job.id, "job_ids"), Unit.kind == UnitKind.VECTORS, Unit.status == "ready")
+)
 
 
 class Broker:
@@ -81,9 +87,8 @@ def examine(database: Database, settings: Settings) -> Health:
     revision, head = schema_revision(database) or "none", head_revision()
     embedding_model = embedding_digest(settings)
     with database.readers.begin() as session:
-        workers = presence.alive(session, settings)
-        of_workers = presence.embedding_models(session, settings) if embedding_model else set()
-    is_missed = embedding_model is not None and workers > 0 and embedding_model not in of_workers
+        workers = presence.living(session, settings)
+    is_missed = embedding_model is not None and bool(workers) and not has_model(workers, embedding_model)
     reasons = {
         "schema": None if revision == head else f"the schema is at {revision}, not at {head}: run `newfound migrate`",
         "broker": None if broker.is_there() else NO_BROKER,
@@ -92,12 +97,17 @@ def examine(database: Database, settings: Settings) -> Health:
         "embedding_model": f"jobs with vectors wait: {waits_for(str(embedding_model))}" if is_missed else None,
     }
     faults = {name: reason for name, reason in reasons.items() if reason is not None}
-    return Health(revision, workers, embedding_model, faults)
+    return Health(revision, len(workers), embedding_model, faults)
 
 
-def why_jobs_wait(session: Session, settings: Settings) -> str | None:
+def has_model(workers: Sequence[Living], digest: str) -> bool:
+    """Whether one of them makes vectors with this embedding model."""
+    return any(worker.embedding_model == digest for worker in workers)
+
+
+def why_jobs_wait(session: Session, workers: Sequence[Living], settings: Settings) -> str | None:
     """Why a job that is live and on which nobody works is not progressing; None if a worker is about to claim it."""
-    notes = presence.notes(session, settings)
+    notes = [worker.note for worker in workers]
     if not notes:
         return NO_WORKER
     if all(notes):
@@ -124,15 +134,15 @@ def notes_of_unattended(session: Session, idle: set[str], settings: Settings) ->
     notes: dict[str, str | None] = {
         heir: f"it begins when job {source}, which it continues, has succeeded" for heir, source in sources
     }
-    notes |= without_model(session, idle - notes.keys(), settings)
+    workers = presence.living(session, settings)
+    notes |= without_model(session, idle - notes.keys(), workers)
     others = idle - notes.keys()
-    return notes | dict.fromkeys(others, why_jobs_wait(session, settings) if others else None)
+    return notes | dict.fromkeys(others, why_jobs_wait(session, workers, settings) if others else None)
 
 
-def without_model(session: Session, job_ids: set[str], settings: Settings) -> dict[str, str]:
+def without_model(session: Session, job_ids: set[str], workers: Sequence[Living]) -> dict[str, str]:
     """Why those of some jobs wait whose vectors are to be made next, by a model that no worker has that lives."""
-    ready = select(Job.id, Job.settings).join(Unit, Unit.job_id == Job.id)
-    ready = ready.where(Job.id.in_(job_ids), Unit.kind == UnitKind.VECTORS, Unit.status == "ready")
-    models = presence.embedding_models(session, settings) if job_ids and presence.alive(session, settings) else None
-    wanted = {} if models is None else {job_id: vectors_made_by(given) for job_id, given in session.execute(ready)}
-    return {job_id: waits_for(digest) for job_id, digest in wanted.items() if digest and digest not in (models or ())}
+    if not job_ids or not workers:
+        return {}
+    wanted = {job_id: vectors_made_by(given) for job_id, given in session.execute(READY, {"job_ids": list(job_ids)})}
+    return {job_id: waits_for(model) for job_id, model in wanted.items() if model and not has_model(workers, model)}

@@ -63,14 +63,18 @@ STATES = (
 )
 
 
-def summary_query() -> Select[Any]:
-    """What a summary is made of."""
-    given = SettingsWithoutText(Job.settings).label("settings")
-    return select(*COLUMNS, Job.claimed_at, Job.encoding_id, given, now().label("now"))
+# What a summary is made of.
+SUMMARIES: Select[Any] = select(
+    *COLUMNS,
+    Job.claimed_at,
+    Job.encoding_id,
+    SettingsWithoutText(Job.settings).label("settings"),
+    now().label("now"),
+)
 
 
 def summaries(session: Session, jobs: Sequence[Row[Any]], settings: Settings) -> list[JobSummary]:
-    """The jobs in short, in the same order; `jobs` are rows of `summary_query`."""
+    """The jobs in short, in the same order; `jobs` are rows of `SUMMARIES`."""
     notes = notes_of(session, {job.id for job in jobs if job.status in LIVE}, settings)
     job_ids = [job.id for job in jobs]
     states, tags = states_of(session, job_ids), tags_of(session, job_ids)

@@ -13,7 +13,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from app.core.counters import Key, read_counts
 from app.core.db import now
 from app.core.kinds import UnitKind
-from app.core.presence import notes
+from app.core.presence import living
 from app.core.runs import LIVE
 from app.core.settings import Settings
 from app.core.tables import Checkpoint, Encoding, Job, SideRun, Unit
@@ -39,15 +39,15 @@ class ServiceState(NamedTuple):
 
 def read_state(session: Session, settings: Settings) -> ServiceState:
     """The state of the service now."""
-    of_workers = notes(session, settings)
+    workers = living(session, settings)
     sweeps, tokens = pace(session)
     units, queue_age = unfinished_units(session)
     return ServiceState(
         jobs=jobs_by_status(session),
         units=units,
         queue_age=queue_age,
-        workers=sum(note is None for note in of_workers),
-        starting_workers=sum(note is not None for note in of_workers),
+        workers=sum(worker.note is None for worker in workers),
+        starting_workers=sum(worker.note is not None for worker in workers),
         sweeps_per_second=sweeps,
         tokens_per_second=tokens,
         checkpoint_bytes=checkpoint_bytes(session),

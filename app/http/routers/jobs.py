@@ -61,7 +61,7 @@ from app.http.dependencies import (
 )
 from app.http.dry_runs import Checked, dry_run
 from app.http.job_facts import fact_conditions, write_facts
-from app.http.job_list import summaries, summary_query
+from app.http.job_list import SUMMARIES, summaries
 from app.http.pages import PAGE, Cursor, Limit, NewestFirst, from_cursor, linked, page
 from app.http.progress import describe
 from app.http.searches import indexing
@@ -232,7 +232,7 @@ def list_jobs(
 ) -> Response:
     """List the jobs in short form, newest first; the address of each has its full settings and its chains."""
     after = from_cursor(cursor, NewestFirst)
-    query = summary_query().where(is_visible_job(), caller.owns(Job.owner), *fact_conditions(name, tag))
+    query = SUMMARIES.where(is_visible_job(), caller.owns(Job.owner), *fact_conditions(name, tag))
     query = query.order_by(Job.created_at.desc(), Job.id.desc()).limit(limit + 1)
     if status is not None:
         query = query.where(Job.status == status)

@@ -28,7 +28,7 @@ def names(database: Database) -> list[str]:
 
 def alive(database: Database, settings: Settings) -> int:
     with database.readers.begin() as session:
-        return presence.alive(session, settings)
+        return len(presence.living(session, settings))
 
 
 def test_a_worker_counts_once_however_often_it_is_seen(database: Database, settings: Settings) -> None:
