@@ -156,9 +156,9 @@ def test_a_side_run_is_stopped_and_resumed_alone(client: TestClient, database: D
 
 @pytest.mark.parametrize(
     ("seconds_left", "wait"),
-    [(None, "1"), (0.0, "1"), (99.0, "1"), (100.0, "2"), (449.0, "8"), (500.0, "10"), (1e6, "10")],
+    [(None, "1"), (0.0, "1"), (49.0, "1"), (50.0, "2"), (224.0, "8"), (250.0, "10"), (1e6, "10")],
 )
-def test_a_live_job_is_to_be_asked_again_when_a_fiftieth_of_the_time_left_is_over(
+def test_a_live_job_is_to_be_asked_again_when_a_25th_of_the_time_left_is_over(
     seconds_left: float | None, wait: str
 ) -> None:
     progress = Progress.model_construct(seconds_left=seconds_left)
