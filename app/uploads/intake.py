@@ -28,7 +28,7 @@ from app.core.errors import (
     UploadAborted,
 )
 from app.uploads.formats.reading import Reading
-from app.uploads.rows import BadLine, Row
+from app.uploads.rows import MAX_ERRORS, BadLine, Row
 from app.uploads.store import Batch, Store, Written
 
 logger = logging.getLogger(__name__)
@@ -36,7 +36,6 @@ logger = logging.getLogger(__name__)
 Result = TypeVar("Result")
 OnError = Literal["skip", "abort"]
 
-MAX_ERRORS = 1_000  # told one by one; all are counted
 MAX_LABELS = 100_000  # whose documents are counted
 AT_WORK = 4  # uploads whose rows are being read and written
 READING_THREADS, WRITING_THREADS = 1, 4

@@ -70,7 +70,7 @@ class FirstLines:
 
     def of(self, key: str) -> int | None:
         """The line on which a key came first."""
-        found = np.flatnonzero(np.array(self.keys, np.int64) == hash(key) & MASK)
+        found = np.flatnonzero(np.frombuffer(self.keys, np.int64) == hash(key) & MASK)
         return self.lines[found[0]] if found.size else None
 
     def again(self) -> tuple[list[tuple[int, int]], int]:

@@ -10,6 +10,7 @@ from app.core.tables import MAX_KEY, MAX_NAME
 from app.uploads.limits import ReadLimits
 from sampler.text.normal_forms import normal_form
 
+MAX_ERRORS = 1_000  # bad lines of an upload that are told one by one; all are counted
 MAX_REMEMBERED = 10_000  # labels whose name need not be found again
 MAX_DEPTH = 100  # levels of a field; far deeper ones could be read, but not be written again
 BYTES_A_CHARACTER = 6  # at most, in JSON: that many has a control character
@@ -31,7 +32,7 @@ class BadLine(NamedTuple):
     """A line that cannot be used; sorts by number."""
 
     line: int
-    reason: str
+    reason: str  # empty where MAX_ERRORS others come before it
 
 
 class BadRow(Exception):

@@ -18,7 +18,7 @@ from app.uploads.corpus_counts import count_documents
 from app.uploads.current import CURRENT, Current, difference
 from app.uploads.keys import DerivedKeys, FirstLines
 from app.uploads.row_vectors import RowVectors, with_vectors
-from app.uploads.rows import BadLine, Row, shortened
+from app.uploads.rows import MAX_ERRORS, BadLine, Row, shortened
 from app.uploads.texts import RememberedTexts, batch_of, digests_of, forget_texts, note_again
 
 BATCH_ROWS = 4_000
@@ -99,6 +99,7 @@ class Store:
         self.texts = self.remembered.of(corpus_id)
         self.vectors = RowVectors()
         self.has_taken_texts_out = False
+        self.n_refused = 0  # rows, for a key that is taken
         self.versions: list[int] = []  # of the corpus, that this upload made
         self.unsure: Written | None = None  # of a batch whose transaction failed, perhaps after its commit
 
@@ -143,6 +144,7 @@ class Store:
         written = Written()
         for row in batch.rows:
             self.sort_in(row, found.get(str(row.key)), written)
+        self.n_refused += len(written.refused)
         return written
 
     def write(self, batch: Batch) -> Written:
@@ -165,6 +167,7 @@ class Store:
                     self.check_number(session, self.set_version(session, version))
             written = self.unsure
         self.unsure = None
+        self.n_refused += len(written.refused)
         if written.stored:
             self.versions.append(written.version)
         return written
@@ -220,7 +223,9 @@ class Store:
         written, texts = Written(version), []
         rows, refused, _ = self.vectors.checked(session, self.corpus_id, rows)
         written.refused += refused
-        for turn in turns(rows):
+        rows, repeated = (rows, []) if self.on_conflict == "refuse" else without_repeated(rows)
+        written.unchanged += repeated
+        for turn in turns(rows, self.on_conflict):
             keys = self.insert(session, turn, version)
             added = [row for row in turn if row.key in keys]
             self.grown = self.grown.plus(0, self.vectors.put(session, self.corpus_id, version, added))
@@ -245,7 +250,8 @@ class Store:
         elif self.on_conflict == "replace":
             written.replaced.append(row)
         else:
-            written.refused.append(BadLine(row.line, self.conflict(row, current)))
+            reason = self.conflict(row, current) if self.n_refused < MAX_ERRORS else ""
+            written.refused.append(BadLine(row.line, reason))
 
     def conflict(self, row: Row, current: Current) -> str:
         """Why a row cannot be stored beside the document that has its key."""
@@ -323,11 +329,38 @@ class Store:
             self.set_version(session, version)
 
 
-def turns(rows: Sequence[Row]) -> Iterator[list[Row]]:
-    """The rows, in portions whose keys are all different: a key that comes again has its turn after the first."""
+def turns(rows: Sequence[Row], on_conflict: OnConflict) -> Iterator[list[Row]]:
+    """The rows, in portions: a key that comes again has its turn after the first.
+
+    Where conflicts are refused nothing can become of any of those but of the first, so all others have their turn
+    together. Otherwise each turn has a key once.
+    """
     left = list(rows)
     while left:
         first: dict[str | None, Row] = {}
         again = [row for row in left if first.setdefault(row.key, row) is not row]
         yield list(first.values())
+        if on_conflict == "refuse" and again:
+            yield again
+            return
         left = again
+
+
+def without_repeated(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+    """The rows without those that say what the last one before them with their key has said; and these."""
+    last: dict[str | None, Row] = {}
+    kept, repeated = [], []
+    for row in rows:
+        before = last.get(row.key)
+        if before is not None and is_repeated(before, row):
+            repeated.append(row)
+        else:
+            kept.append(row)
+            last[row.key] = row
+    return kept, repeated
+
+
+def is_repeated(before: Row, row: Row) -> bool:
+    """Whether a row says what one before it has said; without a vector it says nothing of it."""
+    says_the_same = row._replace(key=before.key, line=before.line, vector=before.vector) == before
+    return says_the_same and (row.vector is None or row.vector == before.vector)

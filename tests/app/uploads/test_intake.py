@@ -1,11 +1,13 @@
 """Uploads over HTTP, on both databases: what is accepted, what is refused, and how it is told."""
 
 import errno
+import random
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from sqlalchemy import event
 from starlette.testclient import TestClient
 
 from app.core import disk
@@ -15,7 +17,7 @@ from app.http import files
 from app.uploads import store
 from app.uploads.body import Writer
 from app.uploads.store import Store
-from tests.app.uploads.sending import BATCH, CSV, NDJSON, documents, lines, send
+from tests.app.uploads.sending import BATCH, CSV, NDJSON, documents, lines, new_corpus, send
 
 
 def test_an_upload_counts_what_it_accepts_and_says_how_it_was_read(client: TestClient, corpus: str) -> None:
@@ -168,6 +170,49 @@ def test_rows_replace_documents_when_that_is_asked_for(client: TestClient, datab
     assert (answer["added"], answer["replaced"], answer["unchanged"], answer["rejected"]) == (1, 2, 1, 0)
     assert sorted(documents(database, corpus)) == [("k", "a", "y", None), ("l", "b", "x", None), ("m", "d", None, None)]
     assert client.get(corpus).json()["version"] == 2
+
+
+@pytest.mark.parametrize("on_conflict", ["refuse", "replace"])
+def test_keys_that_come_again_and_again_leave_what_one_upload_a_row_leaves(
+    client: TestClient, database: Database, on_conflict: str
+) -> None:
+    draw = random.Random(7)
+    rows = [{"key": draw.choice("abcd"), "text": draw.choice("xy"), "label": draw.choice("mn")} for _ in range(80)]
+    counted = ("added", "replaced", "unchanged", "rejected")
+    told, left = [], []
+    for size in (len(rows), 7, 1):
+        corpus = new_corpus(client)
+        parts = [rows[first : first + size] for first in range(0, len(rows), size)]
+        address = f"{corpus}/documents?on_conflict={on_conflict}"
+        answers = [client.post(address, content=lines(*part)).json() for part in parts]
+        told.append({name: sum(answer.get(name, 0) for answer in answers) for name in counted})
+        left.append(sorted(documents(database, corpus)))
+    assert told[0] == told[1] == told[2] and left[0] == left[1] == left[2]
+    assert (
+        min(told[0][name] for name in ("added", "unchanged", {"refuse": "rejected"}.get(on_conflict, "replaced"))) > 3
+    )
+
+
+@pytest.mark.parametrize(("on_conflict", "n_texts"), [("refuse", 1), ("refuse", 400), ("replace", 1)])
+def test_a_key_on_every_row_takes_no_more_statements_than_other_keys(
+    client: TestClient, database: Database, settings: Settings, on_conflict: str, n_texts: int
+) -> None:
+    """Whoever names the wrong column as the key sends such rows; hundreds of thousands took minutes."""
+    asked: list[str] = []
+    event.listen(
+        client.app.state.database.engine,  # type: ignore[attr-defined]
+        "before_cursor_execute",
+        lambda _, __, statement, *___: asked.append(statement),
+    )
+    n_asked = []
+    for key in ("new-{}", "same"):
+        rows = lines(*({"key": key.format(n), "text": f"text {n % n_texts}"} for n in range(400)))
+        corpus = new_corpus(client)
+        asked.clear()
+        answer = client.post(f"{corpus}/documents?on_conflict={on_conflict}", content=rows).json()
+        n_asked.append(len(asked))
+    assert (answer["added"], answer["unchanged"] + answer["rejected"]) == (1, 399)
+    assert n_asked[1] <= n_asked[0] + 4, "to look once for the documents that the others are compared with"
 
 
 def test_uploads_at_once_share_keys_without_a_clash(client: TestClient, corpus: str) -> None:
