@@ -15,6 +15,9 @@ from app.http.protocol import bounded
 logger = logging.getLogger(__name__)
 
 GRACEFUL_SECONDS = 3  # for open requests when the API ends
+# A connection without a request is closed then. It is the server's part to wait longer: a client that asks in the very
+# moment gets no answer. Jobs are to be asked for every ten seconds, and proxies keep connections for a minute.
+KEEP_ALIVE_SECONDS = 75
 OTHER_DESCRIPTORS = 512  # of the database's connections, files and the rest
 
 
@@ -47,6 +50,7 @@ def options(settings: Settings) -> dict[str, Any]:
         "proxy_headers": bool(settings.forwarded_allow_ips.strip()),
         "forwarded_allow_ips": settings.forwarded_allow_ips,
         "timeout_graceful_shutdown": GRACEFUL_SECONDS,
+        "timeout_keep_alive": KEEP_ALIVE_SECONDS,
     }
 
 

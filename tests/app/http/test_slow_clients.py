@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from app.core.settings import Settings
+from app.http.controls import MOST_POLL_SECONDS
 from app.uploads import intake
 from tests.app.http.raw_requests import HEALTH, JSON, check_refusal
 from tests.app.server import Connection, Running, running
@@ -159,6 +160,11 @@ def test_idle_connections_are_closed(api: Running) -> None:
         connection.send(HEALTH)
         assert connection.reply().status == 200
         assert connection.is_closed()
+
+
+def test_a_client_that_asks_as_seldom_as_it_is_told_keeps_its_connection(api: Running) -> None:
+    """Else it would ask at times just when the service closes it, and get no answer."""
+    assert api.server.config.timeout_keep_alive > 60 > MOST_POLL_SECONDS, "and so does a proxy"
 
 
 def test_a_connection_too_many_is_a_503_and_the_others_go_on(api: Running) -> None:
