@@ -14,6 +14,7 @@ import pytest
 from sqlalchemy import func, select
 
 from app.core.tables import Job
+from app.http.controls import MOST_POLL_SECONDS
 from benchmarks.load.client import NO_ANSWER, Client
 from benchmarks.load.clients import Clients, count
 from benchmarks.load.traffic import HUNG, Plan
@@ -112,7 +113,7 @@ def test_what_was_accepted_under_load_is_there_once_whatever_is_killed_meanwhile
                     time.sleep(DOWN_SECONDS)
                 recovered[f"{name}_seconds"] = rounded(accepted_again(submitter))
         healed = time.monotonic()
-        time.sleep(CALM_SECONDS)
+        time.sleep(MOST_POLL_SECONDS + 1)  # by then each of the pollers has asked again
         told = clients.end(PATIENCE)
     finally:
         clients.close()
