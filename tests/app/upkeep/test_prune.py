@@ -149,7 +149,9 @@ def test_an_expired_job_is_read_as_before_and_whatever_goes_on_from_it_is_refuse
     paths = ("", "/categories", "/documents", "/trace?chain=0")
     before = [client.get(f"/v1/jobs/{job_id}{path}").json() for path in paths]
     prune_once(database, Ages(checkpoints=AGE))
-    assert [client.get(f"/v1/jobs/{job_id}{path}").json() for path in paths] == before
+    job, *results = (client.get(f"/v1/jobs/{job_id}{path}").json() for path in paths)
+    assert [job | {"expired_at": None}, *results] == before
+    assert job["expired_at"] is not None
     assert count(database, Checkpoint) == count(database, CalibrationStep) == count(database, AtomRun) == 0
     assert count(database, EncodingPart) == 0
     assert count(database, Encoding) == 2, "they say how large the corpus was"
