@@ -22,7 +22,7 @@ from app.commands.arguments import add_arguments, add_prune_arguments
 from app.core import presence
 from app.core.db import Database, connect
 from app.core.embedding_models import check_folder, embedding_digest, try_model
-from app.core.loading import loading
+from app.core.loading import collect_seldom, loading
 from app.core.schema import SchemaError, check_schema, migrate
 from app.core.settings import Settings
 from app.observation import logs, tracing
@@ -245,7 +245,10 @@ def compile_kernels(settings: Settings, _: argparse.Namespace) -> int:
     """Compile the sampler's kernels into the cache that this version's workers read, unless it has them."""
     with turn_to_compile(settings):
         if not kernels_are_compiled(settings):
-            importlib.import_module("worker.kernels").compile_kernels()
+            with loading():
+                kernels = importlib.import_module("worker.kernels")
+            collect_seldom()
+            kernels.compile_kernels()
             mark_compiled(settings)
     logger.info("the kernels are compiled, in %s", kernel_cache(settings))
     return 0
