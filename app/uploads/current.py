@@ -18,14 +18,14 @@ class Current(NamedTuple):
     is_counts: bool
     vector: bytes = b""  # that it has brought; known only where rows say something of vectors
 
-    def is_like(self, row: Row) -> bool:
-        """Whether it says what the row says; a row without a vector says nothing of it."""
-        if (self.text, self.label, self.fields, self.is_counts) != (row.text, row.label, row.fields, row.is_counts):
-            return False
-        return row.vector is None or row.vector == self.vector
-
 
 CURRENT = tuple(getattr(Document, name) for name in Current._fields if name != "vector")
+
+
+def is_repeated(before: Current | Row, row: Row) -> bool:
+    """Whether a row says what a document, or a row before it, says; without a vector it says nothing of it."""
+    said = (before.text, before.label, before.fields, before.is_counts)
+    return said == (row.text, row.label, row.fields, row.is_counts) and row.vector in (None, before.vector)
 
 
 def difference(row: Row, current: Current) -> str:

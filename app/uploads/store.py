@@ -15,7 +15,7 @@ from app.core.quotas import NOTHING, UNLIMITED, StorageQuota, bytes_of, grow
 from app.core.quotas import size as size_of
 from app.core.tables import FOREVER, IS_CURRENT, Corpus, Document, TextBatch
 from app.uploads.corpus_counts import count_documents
-from app.uploads.current import CURRENT, Current, difference
+from app.uploads.current import CURRENT, Current, difference, is_repeated
 from app.uploads.keys import DerivedKeys, FirstLines
 from app.uploads.row_vectors import RowVectors, with_vectors
 from app.uploads.rows import MAX_ERRORS, BadLine, Row, shortened
@@ -245,7 +245,7 @@ class Store:
         """Put a row with what becomes of it."""
         if current is None:
             written.added.append(row)
-        elif current.is_like(row):
+        elif is_repeated(current, row):
             written.unchanged.append(row)
         elif self.on_conflict == "replace":
             written.replaced.append(row)
@@ -358,9 +358,3 @@ def without_repeated(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
             kept.append(row)
             last[row.key] = row
     return kept, repeated
-
-
-def is_repeated(before: Row, row: Row) -> bool:
-    """Whether a row says what one before it has said; without a vector it says nothing of it."""
-    says_the_same = row._replace(key=before.key, line=before.line, vector=before.vector) == before
-    return says_the_same and (row.vector is None or row.vector == before.vector)
