@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, Table, event, insert, select
+from sqlalchemy import Engine, Pool, QueuePool, Table, event, insert, select
 from sqlalchemy.events import ConnectionEvents, PoolEvents
 
 from app.core import db
@@ -25,7 +25,17 @@ at_rest: defaultdict[str, list[Database]] = defaultdict(list)
 
 def connect(url: str) -> Database:
     """The database at a URL, for one user until it disposes of the engine."""
-    return at_rest[url].pop() if at_rest[url] else new(url)
+    while at_rest[url]:
+        database = at_rest[url].pop()
+        if is_unused(database.engine.pool):
+            return database
+    return new(url)
+
+
+def is_unused(pool: Pool) -> bool:
+    """Whether no connection was made since the engine was disposed of: one may lead to the file of an earlier test."""
+    assert isinstance(pool, QueuePool)
+    return pool.checkedin() == pool.checkedout() == 0
 
 
 def new(url: str) -> Database:

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from typing import NamedTuple
 
-from anyio import CapacityLimiter, to_thread
+from anyio import CancelScope, CapacityLimiter, to_thread
 from anyio.lowlevel import RunVar
 from fastapi.responses import StreamingResponse
 from fastapi.sse import format_sse_event
@@ -70,7 +70,7 @@ class Watch:
         self.news = asyncio.Event()  # set once, and then another one is there
         self.n_listeners = 0
         self.has_failed = False
-        self.task: asyncio.Task[None] | None = None
+        self.following = CancelScope()  # which, unlike a cancelled task, ends no sooner than a look in a thread does
 
     def tell(self) -> None:
         """Wake all who wait for news."""
@@ -84,6 +84,7 @@ class EventStreams:
     def __init__(self, database: Database, settings: Settings) -> None:
         self.database, self.settings = database, settings
         self.watches: dict[str, Watch] = {}
+        self.tasks: set[asyncio.Task[None]] = set()  # that look at jobs
         self.n_open = 0
         self.is_leaving = False
 
@@ -102,17 +103,19 @@ class EventStreams:
     async def stop(self) -> None:
         """End what looks at jobs."""
         self.leave()
-        tasks = [watch.task for watch in self.watches.values() if watch.task is not None]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        for watch in self.watches.values():
+            watch.following.cancel()
+        await asyncio.gather(*self.tasks)
 
     def join(self, job_id: str, look: Look) -> Watch:
         """Listen to a job, of which the listener has had a look."""
         watch = self.watches.get(job_id)
         if watch is None:
             watch = self.watches[job_id] = Watch(job_id, look)
-            watch.task = None if look.end else asyncio.create_task(self.follow(watch))
+            if look.end is None:
+                task = asyncio.create_task(self.follow(watch))
+                self.tasks.add(task)
+                task.add_done_callback(self.tasks.discard)
         watch.n_listeners += 1
         self.n_open += 1
         return watch
@@ -123,8 +126,7 @@ class EventStreams:
         self.n_open -= 1
         if watch.n_listeners == 0:
             self.forget(watch)
-            if watch.task is not None:
-                watch.task.cancel()
+            watch.following.cancel()
 
     def forget(self, watch: Watch) -> None:
         """Let whoever listens next look anew: the job may be resumed by then."""
@@ -132,7 +134,18 @@ class EventStreams:
             del self.watches[watch.job_id]
 
     async def follow(self, watch: Watch) -> None:
-        """Look at a job every second, until it has ended."""
+        """Look at a job every second, until it has ended or nobody listens any more."""
+        try:
+            with watch.following:
+                await self.look_on(watch)
+        except Exception:
+            logger.exception("the event streams of a job failed; their clients are sent away, and may come again")
+            watch.has_failed = True
+        self.forget(watch)
+        watch.tell()
+
+    async def look_on(self, watch: Watch) -> None:
+        """Look at a job every second, until it has ended. Raises what databases raise that are there."""
         is_away = False
         while watch.look.end is None:
             await asyncio.sleep(LOOK_SECONDS)
@@ -145,16 +158,10 @@ class EventStreams:
                 continue
             except JobNotFound:
                 look = watch.look._replace(end=DELETED, since=watch.look.sweeps, draws="[]")
-            except Exception:
-                logger.exception("the event streams of a job failed; their clients are sent away, and may come again")
-                watch.has_failed = True
-                break
             has_news = look.end is not None or (look.job, look.sweeps) != (watch.look.job, watch.look.sweeps)
             watch.look = look
             if has_news:
                 watch.tell()
-        self.forget(watch)
-        watch.tell()
 
     async def look(self, job_id: str, since: Sweeps | None = None) -> Look:
         """Look at a job, in a thread. Raises JobNotFound, and what databases raise."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from http import HTTPStatus
 from typing import Annotated, Any, NamedTuple
 from urllib.parse import quote, urlencode
@@ -63,7 +63,7 @@ class Api:
 
     async def get_all(self, *paths: str) -> list[Any]:
         """The JSON at several paths, asked at once. Raises Refused."""
-        return list(await asyncio.gather(*(self.get(path) for path in paths)))
+        return await at_once(*(self.get(path) for path in paths))
 
     async def get_or_none(self, path: str, params: Params | None = None) -> Any | None:
         """The JSON at a path; None if the API refuses because of the state of what it is about (409)."""
@@ -136,6 +136,15 @@ class Api:
             "state": outer.get("state", {}),
             "extensions": {INNER: {}},
         }
+
+
+async def at_once(*reads: Awaitable[Any]) -> list[Any]:
+    """What several reads find; the first failure, after all have ended: none may go on when the page is answered."""
+    found = await asyncio.gather(*reads, return_exceptions=True)
+    for each in found:
+        if isinstance(each, BaseException):
+            raise each
+    return found
 
 
 def asked(params: Params | None) -> dict[str, Any]:

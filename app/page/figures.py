@@ -1,11 +1,10 @@
 """The plots of a job: from what the API says to what `app.plots` draws, one function for views, files and reports."""
 
-import asyncio
 from collections.abc import Sequence
 from math import ceil
 from typing import Any
 
-from app.page.api import Api
+from app.page.api import Api, at_once
 from app.plots.category_map import Place, plot_category_map
 from app.plots.matrix import Count, plot_matrix
 from app.plots.over_time import Course, plot_over_time
@@ -142,9 +141,7 @@ async def read_draws(api: Api, job: Json) -> list[Json]:
     chains, sweeps = range(job["settings"]["chains"]), job["settings"]["sweeps"]
     limit = min(MOST_DRAWS // len(chains), LARGEST_PAGE)
     params = {"every": max(ceil(sweeps / limit), 1), "limit": limit}
-    pages = await asyncio.gather(
-        *(api.get(f"/v1/jobs/{job['id']}/trace", {"chain": chain, **params}) for chain in chains)
-    )
+    pages = await at_once(*(api.get(f"/v1/jobs/{job['id']}/trace", {"chain": chain, **params}) for chain in chains))
     return [draw for page in pages for draw in page["draws"]]
 
 

@@ -1,10 +1,9 @@
 """A job's report: one file that opens offline and prints, with everything that is said of the answer."""
 
-import asyncio
 from importlib.metadata import version
 from pathlib import Path
 
-from app.page.api import Api
+from app.page.api import Api, at_once
 from app.page.figures import Json, new_first, posterior_of, read_draws, sizes_of, trace_of, tree_of
 from app.page.rendering import templates
 from app.page.views.chains import diagnosis_of, flat
@@ -19,7 +18,7 @@ LOOK = (Path(__file__).parent / "report.css").read_text(encoding="utf-8")
 async def read_report(api: Api, job_id: str) -> Json:
     """Everything that the report of a job says. Raises Refused."""
     job, answer, tree = await api.get_all(*(f"/v1/jobs/{job_id}{part}" for part in ("", "/categories", "/tree")))
-    corpus, draws = await asyncio.gather(api.get(f"/v1/corpora/{job['corpus_id']}"), read_draws(api, job))
+    corpus, draws = await at_once(api.get(f"/v1/corpora/{job['corpus_id']}"), read_draws(api, job))
     ordered = new_first(answer["categories"])
     details = await portraits_of(api, job_id, ordered[:MOST_EXAMPLES], {})
     examples = {each["category"]: each["representative"] or [] for each in details}

@@ -1,11 +1,10 @@
 """Everything of one category: its words, its documents, its history, and what people can decide about it."""
 
-import asyncio
 from typing import Any
 
 from fastapi import Request, Response
 
-from app.page.api import Answered, Api, PublicApi
+from app.page.api import Answered, Api, PublicApi, at_once
 from app.page.figures import Json, new_first
 from app.page.rendering import page_router
 from app.page.views.of_job import has_results, job_page
@@ -25,7 +24,7 @@ async def category(request: Request, api: PublicApi, job_id: str, category: str,
     as_computed = decisions == "false"
     decided = {"decisions": "false"} if as_computed else {}
     found = await api.get(f"/v1/jobs/{job_id}/categories/{category}", decided)
-    answered, topics, lineage = await asyncio.gather(
+    answered, topics, lineage = await at_once(
         api.ask("GET", f"/v1/jobs/{job_id}/categories", decided),
         words_of_topics(api, job_id, found),
         lineage_of(api, found),

@@ -1,12 +1,11 @@
 """One corpus: what is in it, what was made of it, and its documents."""
 
-import asyncio
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
 from fastapi import Query, Request, Response
 
-from app.page.api import PublicApi
+from app.page.api import PublicApi, at_once
 from app.page.rendering import page, page_router
 
 router = page_router()
@@ -27,7 +26,7 @@ async def corpus(request: Request, api: PublicApi, corpus_id: str, categories_fr
     """What a corpus has, what is probably wrong with it, and the jobs over it."""
     at = f"/v1/corpora/{corpus_id}"
     found = await api.get(at)
-    jobs, comparisons, descriptions = await asyncio.gather(
+    jobs, comparisons, descriptions = await at_once(
         api.get("/v1/jobs", {"corpus_id": found["id"], "limit": N_JOBS}),
         api.get("/v1/comparisons", {"limit": N_COMPARISONS}),
         api.get(f"{at}/descriptions"),
@@ -69,7 +68,7 @@ async def documents(
 ) -> Response:
     """The documents of a corpus as they are now, searched and filtered."""
     chosen = {"search": search.strip(), "label": label, "labeled": labeled, "field": field.strip()}
-    found, listed = await asyncio.gather(
+    found, listed = await at_once(
         api.get(f"/v1/corpora/{corpus_id}"),
         api.get(f"/v1/corpora/{corpus_id}/documents", {**chosen, "cursor": cursor, "limit": N_ROWS}),
     )

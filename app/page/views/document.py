@@ -1,10 +1,8 @@
 """One document of a job: its text with the words that speak, its probabilities, and what people decide about it."""
 
-import asyncio
-
 from fastapi import Request, Response
 
-from app.page.api import PublicApi
+from app.page.api import PublicApi, at_once
 from app.page.decided import about, all_decisions, in_words, names_of
 from app.page.filters import document_address, reference, value_text
 from app.page.rendering import page_router
@@ -19,7 +17,7 @@ async def document(request: Request, api: PublicApi, job_id: str, key: str) -> R
     """The document with this key."""
     job = await api.get(f"/v1/jobs/{job_id}")
     showing = {name: request.query_params.get(name) for name in ("categories", "decisions")}
-    found, answer, decisions = await asyncio.gather(
+    found, answer, decisions = await at_once(
         api.get(f"/v1/jobs/{job_id}/documents/{key}", showing),
         api.get(f"/v1/jobs/{job_id}/categories", showing),
         all_decisions(api, job_id),

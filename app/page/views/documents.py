@@ -1,12 +1,11 @@
 """The documents of a job: filtered, searched, sorted, page by page."""
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any
 
 from fastapi import Request, Response
 
-from app.page.api import PublicApi
+from app.page.api import PublicApi, at_once
 from app.page.filters import (
     LONGEST,
     MAX_COLUMNS,
@@ -36,7 +35,7 @@ async def documents(request: Request, api: PublicApi, job_id: str) -> Response:
     job = await api.get(f"/v1/jobs/{job_id}")
     showing = {name: filters.chosen.get(name) for name in ("categories", "decisions")}
     listed = {**filters.documents(), "sort": filters.sort, "cursor": filters.cursor, "limit": ROWS}
-    found, answer = await asyncio.gather(
+    found, answer = await at_once(
         api.get(f"/v1/jobs/{job_id}/documents", listed), api.get(f"/v1/jobs/{job_id}/categories", showing)
     )
     at = f"{request.app.state.settings.root_path}/jobs/{job['id']}/documents"

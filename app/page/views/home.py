@@ -1,12 +1,11 @@
 """The first view: for newcomers what this is and two ways to begin, for all others their jobs and corpora."""
 
-import asyncio
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
 from fastapi import Query, Request, Response
 
-from app.page.api import Params, PublicApi
+from app.page.api import Params, PublicApi, at_once
 from app.page.assets import sample_files
 from app.page.progress_words import is_live
 from app.page.rendering import page, page_router
@@ -22,7 +21,7 @@ From = Annotated[str, Query(max_length=500)]  # a cursor of the API
 @router.get("/")
 async def home(request: Request, api: PublicApi, jobs_from: From = "", corpora_from: From = "") -> Response:
     """The last jobs and corpora, each list with an address of what follows."""
-    jobs, corpora, comparisons = await asyncio.gather(
+    jobs, corpora, comparisons = await at_once(
         api.get("/v1/jobs", {"limit": N_CARDS, "cursor": jobs_from}),
         api.get("/v1/corpora", {"limit": N_CARDS, "cursor": corpora_from}),
         api.get("/v1/comparisons", {"limit": N_COMPARISONS}),

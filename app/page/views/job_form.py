@@ -1,12 +1,11 @@
 """The forms for a job and for a comparison of methods: settings as the API describes them, sensible as they stand."""
 
-import asyncio
 from typing import NamedTuple
 
 from fastapi import Request, Response
 
 from app.core.kinds import DEFAULT_MODEL, MODELS, TRUE_NUMBER, Model
-from app.page.api import PublicApi
+from app.page.api import PublicApi, at_once
 from app.page.job_fields import FieldOf, Schemas, fields_of, objects_of, schemas_of
 from app.page.rendering import page, page_router
 
@@ -45,7 +44,7 @@ class MethodOf(NamedTuple):
 async def job_form(request: Request, api: PublicApi, corpus_id: str) -> Response:
     """The form for a job over a corpus."""
     corpus = await api.get(f"/v1/corpora/{corpus_id}")
-    documents, health = await asyncio.gather(
+    documents, health = await at_once(
         api.get(f"/v1/corpora/{corpus_id}/documents", {"limit": N_LOOKED_AT}), api.get("/health")
     )
     schemas = schemas_of(request)

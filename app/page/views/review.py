@@ -1,10 +1,8 @@
 """The review of a job: one document after the other, what was decided, the categories, and how to continue."""
 
-import asyncio
-
 from fastapi import Request, Response
 
-from app.page.api import PublicApi
+from app.page.api import PublicApi, at_once
 from app.page.decided import all_decisions, in_words, names_of
 from app.page.filters import document_address, reference
 from app.page.rendering import page_router
@@ -29,7 +27,7 @@ KEYS = (
 @router.get("/jobs/{job_id}/review")
 async def review(request: Request, api: PublicApi, job_id: str) -> Response:
     """Everything about the review but the documents, which the browser asks for one after the other."""
-    job, answer, decisions = await asyncio.gather(
+    job, answer, decisions = await at_once(
         api.get(f"/v1/jobs/{job_id}"), api.get(f"/v1/jobs/{job_id}/categories"), all_decisions(api, job_id)
     )
     before = request.query_params.get("before", "")

@@ -179,6 +179,31 @@ def test_ten_listeners_cost_as_many_looks_as_one_and_none_costs_none(
     assert len(looks) == n_after
 
 
+def test_listeners_who_come_and_go_make_no_more_looks_at_once_than_are_allowed(
+    api: Running, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job_id, _ = rows.submit(database)
+    streams, under_way, together = streams_of(api), set[int](), []
+    look_now = streams.look_now
+
+    def slow(job_id: str, since: Any) -> Any:
+        if since is None:  # a request waits for it
+            return look_now(job_id, since)
+        under_way.add(threading.get_ident())
+        together.append(len(under_way))
+        time.sleep(10 * LOOK_SECONDS)
+        under_way.remove(threading.get_ident())
+        return look_now(job_id, since)
+
+    monkeypatch.setattr(streams, "look_now", slow)
+    for n in range(1, 11):
+        with Listener(api.port, job_id) as listener:
+            assert next(iter(listener)).name == "progress"
+            wait_for(lambda n=n: len(together) >= n, "its look is under way")  # type: ignore[misc]
+    wait_for(lambda: not under_way, "nobody looks")
+    assert max(together) <= event_streams.LOOKS_AT_ONCE
+
+
 def test_a_listener_that_hears_nothing_new_gets_comments_and_is_not_cut_off(
     api: Running, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

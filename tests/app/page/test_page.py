@@ -1,17 +1,22 @@
 """What holds for every view of the page: its headers, its files, and how it asks the API."""
 
 import hashlib
+import itertools
 import re
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from sqlalchemy import event
 from starlette.testclient import TestClient
 
+from app.core.db import Database
 from app.core.settings import Settings
 from app.http.main import create_app
 from app.page import assets
 from app.page.rendering import HEADERS, ago, duration, number, percent, plural
+from tests.app.rows import submit
 
 VENDORED = assets.STATIC / "vendor"
 NOBODY = "00000000-0000-4000-8000-000000000000"
@@ -79,6 +84,18 @@ def test_what_the_api_does_not_know_is_a_page_that_says_so(client: TestClient, p
     assert answer.status_code == 404
     assert answer.headers["Content-Type"].startswith("text/html")
     assert "does not exist" in answer.text or "is not the id" in answer.text or "there is no" in answer.text
+
+
+@pytest.mark.parametrize("kind", ["sqlite"])
+@pytest.mark.parametrize(
+    "path", ["/jobs/{}/review", "/jobs/{}/documents", "/jobs/{}/documents/one", "/v1/jobs/{}/report"]
+)
+def test_no_read_of_a_page_goes_on_once_it_has_been_refused(client: TestClient, database: Database, path: str) -> None:
+    job_id, _ = submit(database)
+    engine, n_reads = client.app.state.database.engine, itertools.count()  # type: ignore[attr-defined]
+    event.listen(engine, "begin", lambda _: time.sleep(0.02 * (next(n_reads) % 4)))
+    assert client.get(path.format(job_id)).status_code in (404, 409)
+    assert next(n_reads) > 1 and engine.pool.checkedout() == 0
 
 
 @pytest.mark.parametrize("kind", ["sqlite"])
