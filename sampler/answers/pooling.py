@@ -29,7 +29,7 @@ class Pooled(NamedTuple):
     """
 
     consensus: Consensus
-    reference: int  # the chain that agrees best with the others
+    reference: int  # what agrees best with all others: a chain, or what is beside them
     agreement: Array  # float64[C, C], see `agreement`
     stability: Array  # float64[D], see `stability`; 1 for labeled documents, NaN without a category
     category_stability: Array  # float64[K], see `stability`; NaN for a category without unlabeled documents
@@ -68,17 +68,21 @@ def pool(corpus: Corpus, tallies: Sequence[Tally], threads: Threads | None = Non
     return pool_answers(corpus, read_answers(corpus, tallies, threads), threads)
 
 
-def pool_answers(corpus: Corpus, chains: Sequence[Answers], threads: Threads) -> Pooled:
+def pool_answers(corpus: Corpus, chains: Sequence[Answers], threads: Threads, beside: Sequence[Answers] = ()) -> Pooled:
     """The answer of the chains that gave these: each probability is the mean over chains.
 
-    One chain, or equal ones, answer as `consensus_of` does. O(entries of all tallies + K_c K) time and memory.
+    What was found `beside` them has a say in the answer as one chain more, where it has one of a document; agreement
+    and stability are those of chains. One chain, or equal ones, answer as `consensus_of` does. O(entries of all tallies
+    + K_c K) time and memory.
     """
-    agreed = agreement([chain.category for chain in chains], threads)
+    voices, n_chains = [*chains, *beside], len(chains)
+    agreed = agreement([voice.category for voice in voices], threads)
     order = np.argsort(-np.round(agreed.mean(axis=1), 12), kind="stable")  # rounded: equal means may differ in a bit
-    tally = merge([chains[c] for c in order], corpus.n_known, threads)
+    tally = merge([voices[c] for c in order], corpus.n_known, threads)
     consensus = consensus_of(corpus, tally)
     of_documents, of_categories = stability(corpus, consensus, chains, threads)
-    return Pooled(consensus, int(order[0]), agreed, of_documents, of_categories, shares_of(corpus, tally, consensus))
+    reference, agreed = int(order[0]), agreed[:n_chains, :n_chains]
+    return Pooled(consensus, reference, agreed, of_documents, of_categories, shares_of(corpus, tally, consensus))
 
 
 def side_by_side(corpus: Corpus, consensus: Consensus, chains: Sequence[Answers], threads: Threads) -> SideBySide:
@@ -134,16 +138,21 @@ def overlap(first: Array, second: Array, weight: Array) -> Overlap:
 
 
 def agreement(partitions: Sequence[Array], threads: Threads) -> Array:
-    """float64[C, C]: adjusted Rand index of each two partitions int[D], blind to names.
-
-    A document that is NO_CATEGORY in either is left out; 1 if none is left.
-    """
+    """float64[C, C]: likeness of each two partitions int[D]."""
     agreed = np.eye(len(partitions))
     for a, b in combinations(range(len(partitions)), 2):
         threads.check()
-        both = (partitions[a] != NO_CATEGORY) & (partitions[b] != NO_CATEGORY)
-        agreed[a, b] = agreed[b, a] = ari(partitions[a][both], partitions[b][both]) if both.any() else 1.0
+        agreed[a, b] = agreed[b, a] = likeness(partitions[a], partitions[b])
     return agreed
+
+
+def likeness(first: Array, second: Array) -> float:
+    """Adjusted Rand index of two partitions int[D], blind to names.
+
+    A document that is NO_CATEGORY in either is left out; 1 if none is left.
+    """
+    both = (first != NO_CATEGORY) & (second != NO_CATEGORY)
+    return ari(first[both], second[both]) if both.any() else 1.0
 
 
 def pairs_of(agreed: Array) -> Array:
@@ -153,15 +162,19 @@ def pairs_of(agreed: Array) -> Array:
 
 
 def merge(chains: Sequence[Answers], n_known: int, threads: Threads) -> Tally:
-    """The mean over chains of their shares, the reference first, as a tally of SHARES draws."""
+    """The mean over chains of their shares, the reference first, as a tally of SHARES draws.
+
+    Of a document it is that over the chains that say something of it.
+    """
     divisions, counts = carry(chains, n_known, threads)
+    n_answers = np.sum([chain.category != NO_CATEGORY for chain in chains], axis=0)
     total = chains[0].shares @ divisions[0]
     for chain, division in zip(chains[1:], divisions[1:], strict=True):
         threads.check()
         total = total + chain.shares @ division
     total.sort_indices()
     document = np.repeat(np.arange(total.shape[0], dtype=np.int32), np.diff(total.indptr))
-    hits = np.rint(total.data * (SHARES / len(chains))).astype(np.int32)
+    hits = np.rint(total.data * (SHARES / n_answers[document])).astype(np.int32)
     kept = (hits > 0) & counts[total.indices]
     return Tally(SHARES, document[kept], total.indices[kept].astype(np.int64), hits[kept])
 

@@ -3,8 +3,8 @@
 Regressions take the categories for certain. How right new ones are is a matter of the corpus more than of a category or
 a document, and three things say it, each between 0 and 1:
 
-- the chains: how far they agree about the documents of new categories. Agreement in all would be that on large known
-  categories, which every chain has;
+- the chains, and the starts of the calibration: how far they agree with the answer about the documents of new
+  categories. Agreement about all would be that on large known categories, which every chain has;
 - the labels: new categories are as right as the known ones are when their labels are hidden, if there are enough;
 - the draws: how near the numbers of new categories that they show are to that of the answer.
 
@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sampler.answers.consensus import Consensus
-from sampler.answers.pooling import Answers, agreement, pairs_of
+from sampler.answers.pooling import Answers, likeness
 from sampler.corpus import NO_CATEGORY, UNLABELED, Array
 from sampler.numerics.threads import Threads
 
@@ -27,21 +27,29 @@ DOCUMENT_POWER, LEAST_SHARE = 0.25, 0.05  # of a document's share, which is not 
 
 
 def certainty_of_new(
-    consensus: Consensus, labels: Array, n_known: int, chains: Sequence[Answers], blind_share: float, n_new: Array,
+    consensus: Consensus, labels: Array, n_known: int, voices: Sequence[Answers], blind_share: float, n_new: Array,
     threads: Threads,
 ) -> float:  # fmt: skip
     """The chance that a document of a new category is in the right one, in the mean of all.
 
-    `n_new` float64[C, S] are the numbers of new categories that the kept draws show. What is not known (one chain, no
-    label that could be hidden) does not count.
+    `voices` are what was pooled, `n_new` float64[C, S] the numbers of new categories that the kept draws show. What is
+    not known (one chain alone, no label that could be hidden) does not count.
     """
     is_new = answered_new(consensus, labels, n_known)
-    pairs = pairs_of(agreement([np.where(is_new, chain.category, NO_CATEGORY) for chain in chains], threads))
-    agreed = max(float(pairs.mean()), 0.0) if pairs.size else np.nan
+    agreed = np.nan if len(voices) < 2 else agreement_about(is_new, consensus.category, voices, threads)
     n_labels = np.count_nonzero(labels != UNLABELED)
     come_back = (n_labels * blind_share + LABELS_BEFOREHAND * AS_IT_IS) / (n_labels + LABELS_BEFOREHAND)
     says = np.array([agreed, come_back, nearness(n_new, consensus.n_categories - n_known)])
     return sharpened(float(np.nanmean(says)))
+
+
+def agreement_about(asked: Array, category: Array, voices: Sequence[Answers], threads: Threads) -> float:
+    """How far the voices agree with the answer int[D] about the documents bool[D], in the mean."""
+    answer, found = np.where(asked, category, NO_CATEGORY), []
+    for voice in voices:
+        threads.check()
+        found.append(likeness(answer, voice.category))
+    return max(float(np.mean(found)), 0.0)
 
 
 def answered_new(consensus: Consensus, labels: Array, n_known: int) -> Array:

@@ -17,10 +17,11 @@ from sampler.answers.tally import Tally, no_tally, with_answers
 from sampler.calibrated.atom_groups import AtomRows, Gains, atom_rows, log_target, no_gains, regroup
 from sampler.calibrated.atoms import Atoms, likeliest_atoms
 from sampler.calibrated.bags import word_prior
-from sampler.calibrated.granularity import SAME, Scores, n_that_count
+from sampler.calibrated.granularity import Scores, n_that_count
 from sampler.calibrated.new_side_powers import new_side_powers
 from sampler.calibrated.settings import AtomSetting
 from sampler.calibrated.sides import group_all, seed_side, settle_side
+from sampler.calibrated.starts import numbers_of_groups
 from sampler.calibrated.steps import Calibration
 from sampler.corpus import NO_CATEGORY, UNLABELED, Array, Corpus, fingerprint
 from sampler.digest import next_digest
@@ -199,22 +200,9 @@ def name_groups(corpus: Corpus, calibration: Calibration, state: CalibratedState
     documents = calibration.new_side.documents
     group_of = state.groups[state.setting][state.atoms[setting.atoms].atom[documents]]
     n_groups = int(state.groups[state.setting].max()) + 1
-    identity = np.full(n_groups, NO_CATEGORY, np.int64)
-    if state.members:
-        seen = np.repeat(np.arange(len(state.members)), [member.size for member in state.members])
-        shared = np.zeros((n_groups, len(state.members)))
-        np.add.at(shared, (group_of[np.concatenate(state.members)], seen), 1.0)
-        sizes = np.bincount(group_of, minlength=n_groups)
-        jaccard = shared / (sizes[:, None] + np.bincount(seen)[None, :] - shared)
-        group, other = np.nonzero(jaccard >= SAME)
-        for i in np.argsort(-jaccard[group, other], kind="stable"):
-            if identity[group[i]] == NO_CATEGORY and corpus.n_known + other[i] not in identity:
-                identity[group[i]] = corpus.n_known + other[i]
-    for g in np.flatnonzero(identity == NO_CATEGORY):
-        identity[g] = state.n_born
-        state.n_born += 1
-        state.members.append(np.flatnonzero(group_of == g))
-    return identity
+    number = numbers_of_groups(group_of, n_groups, state.members)
+    state.n_born = corpus.n_known + len(state.members)
+    return corpus.n_known + number
 
 
 def document_slots(corpus: Corpus, calibration: Calibration, state: CalibratedState) -> Array:

@@ -12,6 +12,7 @@ from sampler.answers.verdict import Limits, Reason, Verdict, verdict, worst_limi
 from sampler.calibrated.certainty import answered_new, certainty_of_new, chances_of_new
 from sampler.calibrated.chain import CalibratedState
 from sampler.calibrated.refinement import Fits, among_unlabeled, consensus_of_refined, join_starved, refine_with_draws
+from sampler.calibrated.starts import tallies_of_starts
 from sampler.calibrated.steps import Calibration
 from sampler.corpus import NO_CATEGORY, UNLABELED, Array, Corpus
 from sampler.hyperparameters import CalibratedHyperparameters
@@ -59,7 +60,8 @@ def conclude_chains(
     """
     bags, seed, n_known = calibration.prepared.bags, calibration.prepared.seed, corpus.n_known
     chains = pooling.read_answers(corpus, [state.tally for state in states], threads)
-    pooled = pooling.pool_answers(corpus, chains, threads)
+    starts = [pooling.answers_of(corpus, tally) for tally in tallies_of_starts(calibration)]
+    pooled = pooling.pool_answers(corpus, chains, threads, starts)
     rates = calibration.learned.rates
     refined = refine_with_draws(
         bags, corpus.labels, pooled.consensus, pooled.shares, rates, hyperparameters, seed, threads,
@@ -72,7 +74,8 @@ def conclude_chains(
     pooled = pooled._replace(consensus=consensus, stability=stability, category_stability=category_stability)
     blind_share = calibration.scores.blind_share
     n_new = traces["n_categories"] - n_known
-    certainty = certainty_of_new(consensus, corpus.labels, n_known, chains, blind_share, n_new, threads)
+    voices = [*chains, *starts]
+    certainty = certainty_of_new(consensus, corpus.labels, n_known, voices, blind_share, n_new, threads)
     probability = refined.probability[:, column]
     doubts, blamed = audit(corpus.labels, bags.is_empty, probability, n_known)
     findings = [

@@ -1,9 +1,9 @@
 """From a partition to the last word on each document: regressions that learn the categories and judge every document.
 
 Each round fits a cross-fitted logistic regression on the words, with the labels and the present categories of unlabeled
-documents as targets, and gives every unlabeled document its most likely category. No document is judged by a fit
-that saw its own target. A temperature, fitted to the labels in the same way, makes the probabilities mean what they
-say.
+documents as targets, and gives every unlabeled document its most likely category. No document is judged by a fit that
+saw its own target; in the end unlabeled ones are judged by fits that know all labels. A temperature, fitted to the
+labels in the same way, makes the probabilities mean what they say.
 """
 
 from dataclasses import replace
@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 
 from sampler.answers.consensus import Consensus, index_categories
 from sampler.answers.others import MATTERS, N_OTHERS, no_others
-from sampler.calibrated.bags import TOO_SHORT, WordBags, brevity, tf_idf
+from sampler.calibrated.bags import TOO_SHORT, Rows, WordBags, brevity, tf_idf
 from sampler.calibrated.directions import NO_COLUMNS, Columns
 from sampler.calibrated.logistic_regression import RegressionTask, cross_fit, folds, no_weights
 from sampler.corpus import NO_CATEGORY, UNLABELED, Array
@@ -28,6 +28,7 @@ LEAST_PROBABILITY = 1e-12
 HIGHEST_RATE = 0.95
 DRAWS_WEIGHT, LEAST_SHARE = 0.25, 0.01
 DOCUMENTS_AT_ONCE = 16_384
+IN_EVERY_FIT = -1  # the fold that no fit leaves out
 
 
 class Fits(NamedTuple):
@@ -62,18 +63,35 @@ def refine(
     # that did.
     fold = folds(labels.size, hyperparameters.n_folds, seed, division)
     weights = no_weights(rows, n_categories, hyperparameters.n_folds)
-    for number in range(1, max(hyperparameters.n_refinements, 1) + 1):
+    n_rounds = max(hyperparameters.n_refinements, 1)
+    for number in range(1, n_rounds + 1):
         is_told = trained & (category != NO_CATEGORY)
         task = RegressionTask(
             category, n_categories, is_told, hyperparameters.category_penalty, hyperparameters.balance
         )  # fmt: skip
         probability = cross_fit(rows, task, fold, weights, threads)
+        if number == n_rounds and is_labeled.any():  # in every round it would draw documents to known categories
+            by_all_labels = fit_to_all_labels(rows, task, fold, weights, is_labeled, threads)
+            probability[~is_labeled] = by_all_labels[~is_labeled]
         if number <= hyperparameters.n_refinements:
             category = np.where(is_labeled, labels, probability.argmax(axis=1))
     probability[~has_words] = 0.0
     temperature = fit_temperature(probability, labels, is_labeled & has_words, threads)
     category = np.where(has_words, category, NO_CATEGORY).astype(np.int32)
     return Refined(category, cooled(probability, temperature), temperature, Fits(fold, weights))
+
+
+def fit_to_all_labels(
+    rows: Rows, task: RegressionTask, fold: Array, weights: Array, is_labeled: Array, threads: Threads
+) -> Array:
+    """float32[D, K]: the probabilities of unlabeled documents by fits that leave out those of their fold alone.
+
+    What a fit must not have seen is the target of the document that it judges, which is a guess. Labels of others are
+    no guesses. The fits begin at `weights`, those without the labels of the fold, and leave them as they are.
+    """
+    own = no_weights(rows, task.n_targets, len(weights))
+    own[:] = weights
+    return cross_fit(rows, task, np.where(is_labeled, IN_EVERY_FIT, fold), own, threads)
 
 
 def learned_from(bags: WordBags, labels: Array, sample_size: int, seed: int) -> Array:

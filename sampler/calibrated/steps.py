@@ -6,6 +6,7 @@ function of the corpus and of the steps before it; what several steps need of th
 """
 
 import hashlib
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -140,6 +141,7 @@ class Calibration(NamedTuple):
     settings: list[Setting]  # all
     new_powers: Array  # float64[S], that of the new side under each, see `new_side_powers`
     scores: Scores
+    groups_of_starts: Sequence[Array] = ()  # int[kept settings, n] by each start, of the new side's documents
 
     @property
     def columns(self) -> Columns:
@@ -168,11 +170,12 @@ def read_calibration(prepared: PreparedCorpus, done: list[Arrays], threads: Thre
         groups[NEW_SIDE], learned, ~prepared.bags.is_empty, corpus.n_known, hyperparameters, threads,
         np.array([setting.has_vectors for setting in settings]),
     )  # fmt: skip
+    of_starts = [of_start[row] for of_start in groups[NEW_SIDE]]
     scores = score_settings(
-        groups[KNOWN_SIDE], labels, corpus.n_known, [of_start[row] for of_start in groups[NEW_SIDE]], hyperparameters,
-        threads, has_vectors,
+        groups[KNOWN_SIDE], labels, corpus.n_known, of_starts, hyperparameters, threads, has_vectors
     )  # fmt: skip
-    return Calibration(prepared, learned, new_side, settings, new_powers, scores)
+    kept = [of_start[scores.weight > 0] for of_start in of_starts]
+    return Calibration(prepared, learned, new_side, settings, new_powers, scores, kept)
 
 
 def calibrate(prepared: PreparedCorpus, threads: Threads | None = None) -> Calibration:

@@ -36,11 +36,15 @@ def test_new_categories_are_as_certain_as_labels_can_say_where_chains_and_draws_
     assert certainty([SAME, SAME]) == pytest.approx(sharpened((1.0 + ALL_BACK + 1.0) / 3))
 
 
-def test_chains_need_to_agree_about_the_documents_of_new_categories_alone() -> None:
-    """Of documents 3 to 6 the second chain has pairs 3-5 and 4-6: no pair is in both, so Rand's index is below 0."""
+def test_chains_need_to_agree_with_the_answer_about_the_documents_of_new_categories_alone() -> None:
+    """Of documents 3 to 6 the second chain has pairs 3-5 and 4-6. No pair is in both, and 2 / 3 are by chance.
+
+    So its adjusted Rand index is (0 - 2 / 3) / (2 - 2 / 3) = -1 / 2; that of the first chain is 1.
+    """
     known_differ, new_differ = [1, 2, 0, 1, 1, 2, 2, NO_CATEGORY], [0, 0, 0, 1, 2, 1, 2, NO_CATEGORY]
     assert certainty([SAME, known_differ]) == certainty([SAME, SAME])
-    assert certainty([SAME, new_differ]) == pytest.approx(sharpened((0.0 + ALL_BACK + 1.0) / 3))
+    assert certainty([SAME, new_differ]) == pytest.approx(sharpened((0.25 + ALL_BACK + 1.0) / 3))
+    assert certainty([new_differ, new_differ]) == pytest.approx(sharpened((0.0 + ALL_BACK + 1.0) / 3))
 
 
 def test_labeled_documents_do_not_speak_for_new_categories() -> None:

@@ -52,6 +52,14 @@ def test_without_refinements_categories_stay_and_only_get_probabilities() -> Non
     np.testing.assert_array_equal(found.probability.argmax(axis=1), given.truth)
 
 
+def test_an_unlabeled_document_is_judged_by_all_labels_a_labeled_one_by_those_of_others_alone() -> None:
+    """The one label tells of its category, of which nothing else does: only where it is left out nobody knows it."""
+    given = easy([40, 40, 40], [12, 1, 0])
+    category = np.where(given.truth == 1, 2, given.truth)
+    probability = refined(given.corpus, category, 3, 0).probability[:, 1]
+    assert probability[41:80].min() > 3 * probability[40]
+
+
 def test_labels_never_change() -> None:
     """Not even those that are wrong, whatever the partition says of their documents."""
     given = easy([40, 40, 40], [12, 12, 0])
