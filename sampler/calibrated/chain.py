@@ -17,11 +17,10 @@ from sampler.answers.tally import Tally, no_tally, with_answers
 from sampler.calibrated.atom_groups import AtomRows, Gains, atom_rows, log_target, no_gains, regroup
 from sampler.calibrated.atoms import Atoms, likeliest_atoms
 from sampler.calibrated.bags import word_prior
-from sampler.calibrated.granularity import Scores, n_that_count
+from sampler.calibrated.granularity import SAME, Scores, n_that_count
 from sampler.calibrated.new_side_powers import new_side_powers
 from sampler.calibrated.settings import AtomSetting
 from sampler.calibrated.sides import group_all, seed_side, settle_side
-from sampler.calibrated.starts import numbers_of_groups
 from sampler.calibrated.steps import Calibration
 from sampler.corpus import NO_CATEGORY, UNLABELED, Array, Corpus, fingerprint
 from sampler.digest import next_digest
@@ -203,6 +202,29 @@ def name_groups(corpus: Corpus, calibration: Calibration, state: CalibratedState
     number = numbers_of_groups(group_of, n_groups, state.members)
     state.n_born = corpus.n_known + len(state.members)
     return corpus.n_known + number
+
+
+def numbers_of_groups(group_of: Array, n_groups: int, members: list[Array]) -> Array:
+    """int64[G]: the number of each group, by the documents that it shares with groups seen before.
+
+    `group_of` int64[n] are the groups of the new side's documents, `members` those that groups had when they were first
+    seen, under their numbers. Groups that are alike to none of them get new ones, and are added.
+    """
+    number = np.full(n_groups, NO_CATEGORY, np.int64)
+    if members:
+        seen = np.repeat(np.arange(len(members)), [member.size for member in members])
+        shared = np.zeros((n_groups, len(members)))
+        np.add.at(shared, (group_of[np.concatenate(members)], seen), 1.0)
+        sizes = np.bincount(group_of, minlength=n_groups)
+        jaccard = shared / (sizes[:, None] + np.bincount(seen)[None, :] - shared)
+        group, other = np.nonzero(jaccard >= SAME)
+        for i in np.argsort(-jaccard[group, other], kind="stable"):
+            if number[group[i]] == NO_CATEGORY and other[i] not in number:
+                number[group[i]] = other[i]
+    for g in np.flatnonzero(number == NO_CATEGORY):
+        number[g] = len(members)
+        members.append(np.flatnonzero(group_of == g))
+    return number
 
 
 def document_slots(corpus: Corpus, calibration: Calibration, state: CalibratedState) -> Array:

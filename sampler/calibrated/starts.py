@@ -10,9 +10,9 @@ from scipy.sparse import coo_array, csr_array
 
 from sampler.answers.pooling import SHARES
 from sampler.answers.tally import Tally
-from sampler.calibrated.granularity import SAME
+from sampler.calibrated.chain import numbers_of_groups
 from sampler.calibrated.steps import Calibration
-from sampler.corpus import NO_CATEGORY, UNLABELED, Array
+from sampler.corpus import UNLABELED, Array
 
 
 def tallies_of_starts(calibration: Calibration) -> list[Tally]:
@@ -42,26 +42,3 @@ def tally_of_start(calibration: Calibration, groups: Array) -> Tally:
     hits = np.rint(table.data * SHARES).astype(np.int32)
     kept = (hits > 0) & (corpus.labels[document] == UNLABELED)
     return Tally(SHARES, document[kept], table.indices[kept].astype(np.int64), hits[kept])
-
-
-def numbers_of_groups(group_of: Array, n_groups: int, members: list[Array]) -> Array:
-    """int64[G]: the number of each group, by the documents that it shares with groups seen before.
-
-    `group_of` int64[n] are the groups of the new side's documents, `members` those that groups had when they were first
-    seen, under their numbers. Groups that are alike to none of them get new ones, and are added.
-    """
-    number = np.full(n_groups, NO_CATEGORY, np.int64)
-    if members:
-        seen = np.repeat(np.arange(len(members)), [member.size for member in members])
-        shared = np.zeros((n_groups, len(members)))
-        np.add.at(shared, (group_of[np.concatenate(members)], seen), 1.0)
-        sizes = np.bincount(group_of, minlength=n_groups)
-        jaccard = shared / (sizes[:, None] + np.bincount(seen)[None, :] - shared)
-        group, other = np.nonzero(jaccard >= SAME)
-        for i in np.argsort(-jaccard[group, other], kind="stable"):
-            if number[group[i]] == NO_CATEGORY and other[i] not in number:
-                number[group[i]] = other[i]
-    for g in np.flatnonzero(number == NO_CATEGORY):
-        number[g] = len(members)
-        members.append(np.flatnonzero(group_of == g))
-    return number

@@ -5,10 +5,11 @@ from collections import defaultdict
 import numpy as np
 
 from sampler.answers.pooling import SHARES, answers_of, pool_answers, read_answers
-from sampler.calibrated.chain import traces_of
+from sampler.answers.tally import Tally
+from sampler.calibrated.chain import numbers_of_groups, traces_of
 from sampler.calibrated.conclusion import conclude_chains
 from sampler.calibrated.granularity import SAME
-from sampler.calibrated.starts import numbers_of_groups, tallies_of_starts
+from sampler.calibrated.starts import tallies_of_starts
 from sampler.calibrated.steps import Calibration
 from sampler.corpus import UNLABELED, Array
 from sampler.numerics.threads import Threads
@@ -44,7 +45,7 @@ def test_a_start_says_known_as_likely_as_learned_and_new_as_settings_weigh() -> 
         assert set(tally.document.tolist()) <= set(found.new_side.documents.tolist())
 
 
-def entries(tally, document):  # type: ignore[no-untyped-def]
+def entries(tally: Tally, document: int) -> tuple[Array, Array]:
     """Identities and hits of a document."""
     own = tally.document == document
     return tally.identity[own], tally.hits[own]

@@ -183,7 +183,7 @@ def test_listeners_who_come_and_go_make_no_more_looks_at_once_than_are_allowed(
     api: Running, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job_id, _ = rows.submit(database)
-    streams, under_way, together = streams_of(api), set[int](), []
+    streams, under_way, together, begun = streams_of(api), set[int](), [], threading.Event()
     look_now = streams.look_now
 
     def slow(job_id: str, since: Any) -> Any:
@@ -191,15 +191,17 @@ def test_listeners_who_come_and_go_make_no_more_looks_at_once_than_are_allowed(
             return look_now(job_id, since)
         under_way.add(threading.get_ident())
         together.append(len(under_way))
+        begun.set()
         time.sleep(10 * LOOK_SECONDS)
         under_way.remove(threading.get_ident())
         return look_now(job_id, since)
 
     monkeypatch.setattr(streams, "look_now", slow)
-    for n in range(1, 11):
+    for _ in range(10):
+        begun.clear()
         with Listener(api.port, job_id) as listener:
             assert next(iter(listener)).name == "progress"
-            wait_for(lambda n=n: len(together) >= n, "its look is under way")  # type: ignore[misc]
+            wait_for(begun.is_set, "its look is under way")
     wait_for(lambda: not under_way, "nobody looks")
     assert max(together) <= event_streams.LOOKS_AT_ONCE
 
